@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-// The `quorate` command. In a package its code is compiled; in a checkout it is compiled first, as `npm start` does, so
-// that `npx quorate` works in a fresh clone and never runs what an older commit left. Decides nothing else.
+// The `quorate` command. In a package it runs the compiled code. In a checkout it compiles first, like `npm start`, so
+// that `npx quorate` works in a fresh clone and never runs old code.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const setup = fileURLToPath(new URL('../cluster/setup.mjs', import.meta.url));
 if (existsSync(setup)) {
-  // Standard output belongs to the command.
+  // Print to standard error only, because standard output belongs to the command.
   const { status } = spawnSync(process.execPath, [setup], { stdio: ['ignore', 2, 2] });
   if (status !== 0) process.exit(status ?? 1);
   process.setSourceMapsEnabled(true);

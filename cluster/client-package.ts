@@ -1,7 +1,7 @@
 /**
- * The package `@quorate/client`: a folder with what services import, what that imports in turn, and its pages. The client is
- * compiled with everything else; here its files are copied from `dist`, so that whoever installs it gets one package and none of
- * what a node needs. It does not compile, and does not publish.
+ * Assembles the package `@quorate/client` in a folder: the modules that services import, everything these import, and
+ * the documentation. The files are copied from `dist`, so users of the package do not get the code of a node. It
+ * neither compiles nor publishes.
  */
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, ...(import.meta.dirname.includes('/dist/'
 const COMPILED = join(ROOT, 'dist', 'src');
 const PAGES_FROM = join(ROOT, 'src', 'client');
 
-/** What a service imports, and the module behind it. */
+/** Import paths of the package, and their modules. */
 const ENTRIES = {
   '.': 'client/index',
   './express': 'client/express',
@@ -18,16 +18,20 @@ const ENTRIES = {
   './fetch': 'client/fetch',
   './hono': 'client/hono',
 };
-/** By their names in the package. */
+/** Documentation, by file name in the package. */
 const PAGES = { 'README.md': 'PACKAGE.md', 'GUIDE.md': 'GUIDE.md', 'MIDDLEWARE.md': 'MIDDLEWARE.md' };
 
 const IMPORTED = /(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
-/** Source maps stay here. */
+/** Source maps are not in the package. */
 const MAP_COMMENT = /^\/\/# sourceMappingURL=.*\n?/gm;
-/** To pages of the repository that are not in the package: their words stay. */
+/** Links to pages of the repository that are not in the package. Only their text is kept. */
 const LINK_OUT = /\[([^\]]+)\]\(\.\.\/[^)]*\)/g;
 
-/** Writes the files of the package into `folder`, which is empty. Needs what `npm run build` compiles. */
+/**
+ * Writes the files of the package. Run `npm run build` before.
+ *
+ * @param folder an empty directory
+ */
 export function assembleClientPackage(folder: string): void {
   const modules = Object.values(ENTRIES);
   for (const path of [...closureOf(modules, '.js'), ...closureOf(modules, '.d.ts')]) {
@@ -44,7 +48,7 @@ export function assembleClientPackage(folder: string): void {
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest(), undefined, 2)}\n`);
 }
 
-/** The modules and all that they import, as files with this ending below `dist/src`. */
+/** The modules and everything they import, as paths below `dist/src` with this ending. */
 function closureOf(modules: readonly string[], ending: '.js' | '.d.ts'): ReadonlySet<string> {
   const paths = new Set(modules.map((module) => module + ending));
   for (const path of paths) {
@@ -58,7 +62,10 @@ function closureOf(modules: readonly string[], ending: '.js' | '.d.ts'): Readonl
   return paths;
 }
 
-/** Version, licence and Node are those of the whole. There are no dependencies: frameworks are typed by what is used of them. */
+/**
+ * The package.json. Version, licence and supported Node are those of the repository. There are no dependencies, because
+ * the types for frameworks only describe the parts in use.
+ */
 function manifest(): object {
   const { version, license, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     readonly version: string;

@@ -1,4 +1,7 @@
-/** What `npm start` says of its cluster when it is up: addresses, the dashboard, leaders, the rules in force, and how to ask. */
+/**
+ * Prints what a user needs to know when the cluster of `npm start` is up: addresses, dashboard, leaders, rules, and an
+ * example request.
+ */
 import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { addressText } from '../src/api/node-address.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
@@ -11,6 +14,7 @@ import type { ShownRules } from './shown-rules.ts';
 
 const RULES_SHOWN_MAX = 10;
 
+/** Returns which node leads which partitions, as one line. */
 export function describeLeaders(status: ClusterReport): string {
   const ids = [...new Set([0, ...status.nodes.map((node) => node.id)])];
   const parts = ids.map((id) => {
@@ -24,7 +28,7 @@ export function describeLeaders(status: ClusterReport): string {
 
 function sayRules(inForce: ShownRules | undefined): void {
   if (inForce === undefined) {
-    console.log('  no node says yet which rules are in force: ask with GET /v1/rules');
+    console.log('  no node reports its rules yet: try GET /v1/rules');
     return;
   }
   const { version, definitions } = inForce;
@@ -32,9 +36,10 @@ function sayRules(inForce: ShownRules | undefined): void {
   for (const rule of definitions.slice(0, RULES_SHOWN_MAX))
     console.log(`    rule '${rule.id}': ${ruleInWords(rule)}`);
   const more = definitions.length - RULES_SHOWN_MAX;
-  if (more > 0) console.log(`    and ${more} more; GET /v1/rules tells all`);
+  if (more > 0) console.log(`    and ${more} more; GET /v1/rules has all of them`);
 }
 
+/** Prints the introduction. */
 export function introduce(
   config: ClusterConfig,
   { data, rules }: { readonly data: string; readonly rules: ShownRules | undefined },
@@ -64,6 +69,6 @@ export function introduce(
   console.log(`  curl -s${trust} ${doorUrl(first, tls)}/v1/allow -H 'content-type: application/json' \\`);
   console.log(`    -d '{"userId":"ada"}'`);
   console.log('');
-  // npm does not pass a signal on: whoever stops it by its own id leaves the nodes behind.
+  // npm does not forward signals, so killing npm itself would leave the nodes running.
   console.log(`Ctrl-C stops the cluster, and so does: kill ${process.pid}`);
 }

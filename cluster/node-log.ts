@@ -1,20 +1,21 @@
 /**
- * Bounds the log of a node in bytes, over restarts as well: what exceeds the bound moves to a second file, which the next move
- * replaces. The node goes on appending to the same open file, so no node is asked for anything.
+ * Bounds the size of a node's log file, also across restarts: when it is too long, its end moves to a second file,
+ * which the next rotation replaces. The node keeps appending to the same open file and notices nothing.
  */
 import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Of each of the two files. Between two looks a log may be longer. */
+/** Longest length of each of the two files, in bytes. A log can be longer between two checks. */
 export const LOG_BYTES_MAX = 8 * 1_048_576;
 
+/** The path of a node's log in the directory of its cluster. */
 export function logPathOf(directory: string, id: number): string {
   return join(directory, 'logs', `node-${id}.log`);
 }
 
 /**
- * Moves the last `bytesMax` bytes of a longer log to `<path>.1`, from the beginning of a line on. Says whether it did. A line that
- * the node writes in the microseconds between the last copy and the cut is lost.
+ * If the log is longer than `bytesMax`, moves its last `bytesMax` bytes to `<path>.1`, from the beginning of a line,
+ * and returns true. A line that the node writes in the microseconds between the last copy and the cut is lost.
  */
 export function maybeRotate(path: string, bytesMax = LOG_BYTES_MAX): boolean {
   if (!existsSync(path)) return false;

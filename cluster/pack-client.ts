@@ -1,4 +1,6 @@
-/** `npm run pack:client`: packs `@quorate/client` into the working directory, as `npm pack` does the whole. */
+/**
+ * `npm run pack:client`: packs `@quorate/client` into the working directory, as `npm pack` does for the main package.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +10,7 @@ import { assembleClientPackage } from './client-package.ts';
 const folder = mkdtempSync(join(tmpdir(), 'quorate-client-'));
 try {
   assembleClientPackage(folder);
-  // npm lists the files, and says the name of the tarball last.
+  // npm prints the list of files, and then the name of the tarball.
   execFileSync('npm', ['pack', folder], { stdio: 'inherit' });
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -1,11 +1,11 @@
-// Which addresses `npm start` is about to take, and which of them are in use. Node built-ins only, because it runs before
-// node_modules exists. What it cannot read it leaves to the command itself, which checks again and complains.
+// Finds the addresses that `npm start` will use, and which of them are taken. Uses only Node built-ins, because it runs
+// before node_modules exists. It ignores what it cannot read: the command itself checks again and reports errors.
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-/** As in src/config/cluster-directory.ts; test/package/start.test.ts compares them. */
+/** The same values as in src/config/cluster-directory.ts; test/package/start.test.ts compares them. */
 const NODES_DEFAULT = 3;
 const BASE_PORT_DEFAULT = 8_100;
 const PORT_OFFSETS = [0, 1_000, 2_000, 3_000];
@@ -13,7 +13,10 @@ const LOCAL_HOST = '127.0.0.1';
 const LISTENERS = ['http', 'peer', 'resp', 'grpc'];
 const ANSWER_MILLIS_MAX = 1_000;
 
-/** @param {string[]} args of `npm start`. @returns those that a cluster would take, as far as they are known */
+/**
+ * @param {string[]} args arguments of `npm start`
+ * @returns the addresses that the cluster would use, as far as they are known
+ */
 export function wantedAddresses(args) {
   const options = {
     data: { type: 'string', default: './data' },
@@ -38,7 +41,7 @@ function localAddresses(id, basePort) {
   return ports.filter((port) => port > 0 && port < 65_536).map((port) => ({ host: LOCAL_HOST, port }));
 }
 
-/** Of the cluster in this directory those that are started here; undefined without a cluster. */
+/** The nodes in this directory that `npm start` would start. Undefined: there is no cluster. */
 function storedNodes(directory) {
   const path = join(directory, 'cluster.json');
   if (!existsSync(path)) return undefined;
@@ -51,7 +54,7 @@ function storedNodes(directory) {
   }
 }
 
-/** It belongs to the cluster, as its own node knew last (src/node/member-cache.ts). */
+/** Returns true if the node belongs to the cluster, as far as its own database knows (src/node/member-cache.ts). */
 function isStartedHere(database, id, founding) {
   if (!existsSync(database)) return false;
   const path = join(database, 'members.json');
@@ -60,7 +63,7 @@ function isStartedHere(database, id, founding) {
   return isRemoved !== true && (nodes.length === 0 ? founding : nodes).includes(id);
 }
 
-/** @returns those in use, each in words */
+/** @returns a description of each address that is taken */
 export async function takenAmong(addresses) {
   const isInUse = await Promise.all(addresses.map(isTaken));
   return Promise.all(addresses.filter((_, i) => isInUse[i]).map(inWords));
@@ -69,7 +72,7 @@ export async function takenAmong(addresses) {
 async function isTaken({ host, port }) {
   const server = createServer();
   return new Promise((resolve) => {
-    // Whatever else is wrong with an address, the command says it better.
+    // The command itself reports other problems with an address better.
     server.once('error', ({ code }) => resolve(code === 'EADDRINUSE'));
     server.listen(port, host, () => server.close(() => resolve(false)));
   });

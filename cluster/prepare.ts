@@ -1,6 +1,6 @@
 /**
- * What `npm start` does before any node runs: finds out which nodes to start, of a new cluster or of the one that is stored, and
- * refuses what cannot be. Starts nothing.
+ * The first step of `npm start`: decides which nodes to start, of the stored cluster or of a new one, and refuses
+ * options that do not fit. It starts no process.
  */
 import { addressText } from '../src/api/node-address.ts';
 import {
@@ -20,24 +20,27 @@ import { deleteCertificates } from '../src/tls/certificate-files.ts';
 import { assertPortsFree } from './free-ports.ts';
 import { isAnswering, reportFrom, trustNodes } from './processes.ts';
 
+/** The options of `npm start`. */
 export interface StartOptions extends NewClusterOptions {
   readonly fresh: boolean;
   readonly insecure?: boolean;
 }
 
 /**
- * The nodes to start, of the stored cluster with the settings that the command line changes, or of a new one. Nothing is
- * made, deleted or rewritten before it is certain that they can start: a refusal leaves everything as it was. Nothing ever
- * rewrites a fact of the cluster.
+ * Returns the nodes to start: those of the stored cluster, with the settings that the command line changes, or those of
+ * a new one. Nothing is created, deleted or rewritten before it is certain that they can start, so a refusal changes
+ * nothing. Facts of a cluster are never rewritten.
+ *
+ * @throws ConfigError, AlreadyRunningError
  */
 export async function prepare(options: StartOptions): Promise<ClusterConfig> {
   const found = await readCluster(options.data);
   await trustNodes(options.data, found?.tls).catch((error: unknown) => {
-    // Of a cluster that is to be deleted they may be gone.
+    // The certificates of a cluster that will be deleted may be missing.
     if (!options.fresh) throw error;
   });
   const local = found === undefined ? undefined : await localNodes(options.data, found);
-  // Nodes that run have these files open.
+  // Refuse before anything is changed, because running nodes have these files open.
   if (found !== undefined && local !== undefined) await refuseIfRunning(onlyOf(found, local.here));
   const isNew = found === undefined || local === undefined || options.fresh;
   const config = isNew ? newClusterConfig(options) : changed(found, local, options);
@@ -50,7 +53,7 @@ export async function prepare(options: StartOptions): Promise<ClusterConfig> {
   return started;
 }
 
-/** With its certificates, if it is to have some. */
+/** Creates the cluster, with certificates if it should have some. */
 async function create({ data, tls }: StartOptions, config: ClusterConfig): Promise<void> {
   await createCluster(data, config);
   if (tls === true) await makeAllCertificates(data, config);
@@ -77,7 +80,7 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
     if (options[name] === undefined) continue;
     throw new ConfigError(
       `--${name}`,
-      `is for a new cluster: the one in ${data} has its rules already; start it, and change them with \`quorate rules apply\``,
+      `is only for a new cluster: the one in ${data} has its rules already; start it, and change them with \`quorate rules apply\``,
     );
   }
   if (options.tls === true && stored.tls === undefined) {
@@ -96,7 +99,7 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
 async function refuseIfRunning({ nodes, tls }: ClusterConfig): Promise<void> {
   const answers = await Promise.all(
     nodes.map(async (node) => {
-      // Whatever it says, and in whatever words: files in use are not deleted.
+      // Any answer counts: files in use must not be deleted.
       if (!(await isAnswering(node, tls))) return [];
       const report = await reportFrom(doorUrl(node, tls));
       const id = report?.self.id ?? node.id;
@@ -112,7 +115,7 @@ async function refuseIfRunning({ nodes, tls }: ClusterConfig): Promise<void> {
   );
 }
 
-/** Where the nodes of this directory listen. The others find them, whatever address they knew. */
+/** The addresses of the nodes in this directory. Other nodes learn them even if they knew other ones. */
 function addresses(
   { nodes }: ClusterConfig,
   { here }: LocalNodes,
@@ -128,8 +131,8 @@ function onlyOf(config: ClusterConfig, ids: readonly number[]): ClusterConfig {
 }
 
 /**
- * The nodes to start: those of the replicated list that live in this directory. Names the others, and why each is not
- * started.
+ * The nodes to start: those in the cluster's list that have a database in this directory. Prints why each of the others
+ * is not started.
  */
 function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, data: string): ClusterConfig {
   const ids = here.filter((id) => members.includes(id) && !removed.has(id));
@@ -150,7 +153,7 @@ function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, 
   if (lost !== undefined) {
     throw new ConfigError(
       'nodes',
-      `of cluster.json say nothing about node ${lost}, which is to be started here`,
+      `of cluster.json have no address for node ${lost}, which should be started here`,
     );
   }
   if (ids.length === 0) throw new ConfigError(data, 'holds no node that belongs to the cluster');

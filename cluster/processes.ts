@@ -1,4 +1,4 @@
-/** Node processes of a local cluster: starting, watching, stopping. Used by `npm start`, tests and benches. */
+/** Starts, watches and stops the node processes of a local cluster. Used by `npm start`, tests and benchmarks. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,39 +16,40 @@ import { type ClusterConfig, ConfigError } from '../src/config/config.ts';
 import { logPathOf, maybeRotate } from './node-log.ts';
 import { StartProgress } from './start-progress.ts';
 
-/** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
+/** Finds the compiled command, both from dist/cluster (compiled) and from cluster (source). */
 const here = dirname(fileURLToPath(import.meta.url));
 const root = here.endsWith(join('dist', 'cluster')) ? join(here, '..', '..') : join(here, '..');
 const CLI = join(root, 'dist', 'src', 'cli', 'main.js');
 
 /**
- * The collector copies whatever lives while it looks, and a request lives a tenth of a second under load: with the 16 MiB that Node
- * begins with, half of what it looked at was still in use.
+ * Size of V8's young generation, in MiB. The garbage collector copies all objects that are in use, and under load a
+ * request lives for a tenth of a second: with the default of 16 MiB half of the objects were still in use.
  */
 const YOUNG_MIB = 32;
 
-/** How a process ended: one of the two is null. */
+/** How a process ended. One of the two is null. */
 export interface NodeExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
+/** A running node process. */
 export interface NodeProcess {
   readonly id: number;
   readonly child: ChildProcess;
   readonly exited: Promise<NodeExit>;
   readonly logPath: string;
-  /** Why it ended, in its own words, if it said so. */
+  /** The error with which the node ended, from its log. Undefined: there is none. */
   readonly lastWords: () => string | undefined;
-  /** Keeps its log short: see node-log.ts. */
+  /** Rotates the log if it is too long. See node-log.ts. */
   readonly boundLog: () => void;
 }
 
-/** A command complains in one such line at its end; V8 has its own. */
+/** A command prints such a line when it fails, and so does V8. */
 const LAST_WORDS = /^(?:quorate: |FATAL ERROR: )(.*)$/gm;
 const LAST_WORDS_BYTES_MAX = 16_384;
 
-/** The last complaint in a log since it was `sizeBefore` bytes long. */
+/** Finds the last error in a log, ignoring its first `sizeBefore` bytes. */
 function lastWordsIn(logPath: string, sizeBefore: number): string | undefined {
   const log = openSync(logPath, 'r');
   try {
@@ -62,10 +63,13 @@ function lastWordsIn(logPath: string, sizeBefore: number): string | undefined {
   }
 }
 
-/** Turns the command line of a node into another one that runs it, under some limit for example. */
+/** Changes the command line of a node, for example to run it under a limit. */
 export type CommandWrapper = (command: readonly string[]) => readonly string[];
 
-/** Starts a node whose output goes to `logs/node-<id>.log` in the cluster's directory. It ends with this process. */
+/**
+ * Starts a node that logs to `logs/node-<id>.log` in the directory of the cluster. The node ends when this process
+ * ends.
+ */
 export function startNodeProcess(
   directory: string,
   id: number,
@@ -87,9 +91,9 @@ export function startNodeProcess(
   ]);
   const child = spawn(command, args, {
     stdio: ['ignore', log, log, 'ipc'],
-    // One thread of libuv's pool for LevelDB's synced write, of which there is one at a time, and one for names and files;
-    // more of them only wake each other. Names never take the last one.
-    // A node has no use for the token of whoever starts it.
+    // Two threads of libuv's pool: one for LevelDB's synced write, of which there is one at a time, and one for file
+    // access and name resolution. More threads only wake each other up. The token of the user is not passed on, because
+    // a node does not need it.
     env: { ...process.env, [TOKEN_VARIABLE]: undefined, UV_THREADPOOL_SIZE: '2' },
   });
   closeSync(log);
@@ -109,10 +113,10 @@ export function startNodeProcess(
   };
 }
 
-/** A node ends by itself before that. */
+/** A node that shuts down cleanly takes less time than this. */
 const STOP_MILLIS_MAX = 12_000;
 
-/** Asks a node to stop, and insists after `patienceMillis`. */
+/** Stops a node with SIGTERM, and with SIGKILL after `patienceMillis`. */
 export async function stopNodeProcess(node: NodeProcess, patienceMillis = STOP_MILLIS_MAX): Promise<void> {
   const { child } = node;
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -127,14 +131,14 @@ type Tls = ClusterConfig['tls'];
 
 const ANSWER_MILLIS_MAX = 1_000;
 
-/** From now on this process speaks with the nodes of a directory, if their doors speak TLS, wherever they listen. */
+/** Makes this process trust the nodes in a directory, if their listeners use TLS, at any address. */
 export async function trustNodes(directory: string, tls: Tls): Promise<void> {
   if (tls?.doors === undefined) return;
   const ca = await readAuthorities(resolvePath(tls.ca, directory, NO_NODE), 'tls.ca');
   trustOnly({ ca: [...rootCertificates, ca], anyHost: true });
 }
 
-/** What the node at this URL says about the cluster; undefined if it says nothing. */
+/** The cluster report of the node at this URL. Undefined: it does not answer, or without a report. */
 export async function reportFrom(url: string): Promise<ClusterReport | undefined> {
   try {
     const response = await askReport(url);
@@ -150,19 +154,19 @@ async function askReport(url: string): Promise<Response> {
   return nodeFetch(new URL('/v1/cluster', url), { signal, headers: authorization() });
 }
 
-/** @throws ConfigError if this node is ready, and tells nobody without a token */
+/** @throws ConfigError if the node is ready, but reports its state only to requests with a token */
 async function refuseIfClosed(node: NodeAddress, tls: Tls): Promise<void> {
   const response = await askReport(doorUrl(node, tls)).catch(() => undefined);
   if (response?.status !== 401 && response?.status !== 403) return;
   throw new ConfigError(
     TOKEN_VARIABLE,
-    'must hold a token of role read or admin: the cluster tells nobody else how it is',
+    'must hold a token of role read or admin: the cluster reports its state only with such a token',
   );
 }
 
 /**
- * What some node of the cluster says about it; undefined if none answers. A node that was removed, or is refused, knows no more
- * who leads, and is not believed.
+ * The report of the first node that answers as a member. Undefined: none does. A removed or refused node does not know
+ * the current leaders, so its report is skipped.
  */
 export async function clusterReport({ nodes, tls }: Nodes): Promise<ClusterReport | undefined> {
   for (const node of nodes) {
@@ -172,14 +176,15 @@ export async function clusterReport({ nodes, tls }: Nodes): Promise<ClusterRepor
   return undefined;
 }
 
-/** What a node says of itself. */
+/** The state that a node reports. */
 export interface NodeState {
   readonly isReady: boolean;
   readonly text: string;
-  /** It was removed from the cluster, or is refused by it, and this is why: it never will be ready. */
+  /** Why the node will never be ready: it was removed from the cluster, or the cluster refuses it. */
   readonly excluded?: string;
 }
 
+/** Asks a node for its state. */
 export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promise<NodeState> {
   try {
     const response = await nodeFetch(new URL('/readyz', doorUrl(node, tls)), {
@@ -197,7 +202,7 @@ export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promi
       case 'refused':
         return { isReady, text: readiness.status, excluded: readiness.reason };
       case 'draining':
-        // It is up, and an operator wants it so.
+        // The node is up, and an operator drained it on purpose.
         return { isReady: true, text: readiness.status };
       default:
         return { isReady, text: readiness.status };
@@ -207,7 +212,7 @@ export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promi
   }
 }
 
-/** Somebody listens there, whatever it says. */
+/** Returns true if any program answers at the address. */
 export async function isAnswering(node: Pick<NodeAddress, 'http'>, tls: Tls): Promise<boolean> {
   try {
     await nodeFetch(new URL('/healthz', doorUrl(node, tls)), {
@@ -219,17 +224,17 @@ export async function isAnswering(node: Pick<NodeAddress, 'http'>, tls: Tls): Pr
   }
 }
 
-/** Who is told what while nodes start. */
+/** Callbacks while nodes start. */
 export interface StartWatch {
-  /** A line about what they are doing, if it takes long. */
+  /** Called with a line of progress, if starting takes long. */
   readonly say?: (line: string) => void;
-  /** A node belongs to the cluster no more; nobody waits for it. */
+  /** Called for a node that does not belong to the cluster any more. It is not waited for. */
   readonly excluded?: (id: number, reason: string) => void;
 }
 
 /**
- * Resolves when these nodes are ready and every partition has a leader, with that status. Rejects when none of the nodes
- * got any further for `patienceMillis`.
+ * Resolves with the report when the nodes are ready and every partition has a leader. Rejects if no node makes progress
+ * for `patienceMillis`.
  */
 export async function waitUntilReady(
   { nodes, tls }: Nodes,

@@ -1,6 +1,6 @@
-// Makes a checkout runnable: installs dependencies when the lockfile changed, then compiles, and builds the dashboard when its
-// sources changed.
-// Uses Node built-ins only, because it runs before node_modules exists. `--no-build` installs only.
+// Prepares a checkout: installs dependencies if the lockfile has changed, compiles, and builds the dashboard if its
+// sources have changed. Uses only Node built-ins, because it runs before node_modules exists. With `--no-build` it only
+// installs.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -17,16 +17,16 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stampFile = join(root, 'node_modules', '.quorate-setup');
-/** npm writes it when all is there. */
+/** npm writes this file at the end of an installation. */
 const installedFile = join(root, 'node_modules', '.package-lock.json');
 const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
 const dashboardStampFile = join(root, 'dist', '.dashboard');
 const lockDir = join(root, '.setup-lock');
-/** What the dashboard is made of: its own folder, and what it imports. */
+/** Sources of the dashboard: its own folder, and the folders that it imports. */
 const DASHBOARD_SOURCES = ['src/dashboard', 'src/api', 'src/rules'];
 const LOCK_WAIT_MILLIS_MAX = 300_000;
 
-/** What package.json asks for, before anything newer than that is used. */
+/** Checks the Node version before newer features are used. */
 function checkNode() {
   const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const wanted = engines.node.replace('>=', '');
@@ -41,7 +41,7 @@ function wantedStamp() {
 }
 
 function isInstalled() {
-  // Whoever ran `npm ci --omit=dev` has no compiler.
+  // After `npm ci --omit=dev` there is no compiler.
   if (!existsSync(compiler)) return false;
   if (existsSync(stampFile)) return readFileSync(stampFile, 'utf8') === wantedStamp();
   return existsSync(installedFile) && holdsAll(packagesOf(installedFile));
@@ -51,7 +51,10 @@ function packagesOf(lockfile) {
   return JSON.parse(readFileSync(lockfile, 'utf8')).packages;
 }
 
-/** Somebody ran `npm ci`: there is everything that the lockfile wants, in its version, but for what a system may do without. */
+/**
+ * After a plain `npm ci`: returns true if all packages of the lockfile are installed in the right version, except
+ * optional ones.
+ */
 function holdsAll(installed) {
   return Object.entries(packagesOf(join(root, 'package-lock.json'))).every(
     ([path, { version, optional, devOptional }]) =>
@@ -73,7 +76,7 @@ function dashboardStamp() {
   return hash.digest('hex');
 }
 
-/** Building takes seconds, and most changes are none of it. */
+/** Builds the dashboard only if its sources have changed, because that takes seconds. */
 function maybeBuildDashboard() {
   const stamp = dashboardStamp();
   const isBuilt = existsSync(join(root, 'dist', 'dashboard', 'index.html'));
@@ -99,7 +102,10 @@ function isAlive(pid) {
   }
 }
 
-/** A directory is the lock, because `mkdir` is atomic; the pid inside tells whether its holder still lives. */
+/**
+ * The lock is a directory, because `mkdir` is atomic. It contains the pid of its holder, so that a lock of a dead
+ * process can be taken.
+ */
 function acquireLock() {
   const deadline = Date.now() + LOCK_WAIT_MILLIS_MAX;
   for (;;) {
@@ -124,15 +130,15 @@ function acquireLock() {
 }
 
 /**
- * npx finds a command of a dependency here, and our own too. Otherwise it remembers for ever, for this folder, which
- * commands there were when it was asked for the first time.
+ * Adds our command to the folder where npx looks for commands. Otherwise npx caches, for ever, which commands it found
+ * in this folder the first time.
  */
 function linkCommand() {
   const link = join(root, 'node_modules', '.bin', 'quorate');
   if (!existsSync(link)) symlinkSync(join('..', '..', 'bin', 'quorate.mjs'), link);
 }
 
-/** Removes compiled files whose source is gone, so that a deleted module cannot be imported by accident. */
+/** Removes compiled files without a source, so that a deleted module cannot be imported by accident. */
 function removeStaleOutput(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
@@ -153,13 +159,13 @@ function main() {
   try {
     if (!isInstalled()) {
       console.error('quorate: installing dependencies (npm ci)');
-      // With NODE_ENV=production npm would leave the compiler out.
+      // With NODE_ENV=production npm would not install the compiler.
       run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']);
     }
     writeFileSync(stampFile, wantedStamp());
     linkCommand();
     if (build) {
-      // With nothing to go on from it takes long, and neither compiler says anything.
+      // A first compilation takes long, and the compilers print nothing.
       if (!existsSync(join(root, 'dist'))) console.error('quorate: compiling');
       run(process.execPath, [compiler, '-p', root]);
       removeStaleOutput(join(root, 'dist'));

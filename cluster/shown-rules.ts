@@ -1,4 +1,4 @@
-/** The rules that a cluster decides by now, read at one of its nodes, whichever form they were given in. */
+/** Reads the rules in force from a node of the cluster, whatever form they were written in. */
 import { askNode, type NodeBody } from '../src/cli/ask-node.ts';
 import { doorUrl } from '../src/cli/door-url.ts';
 import type { Rule } from '../src/api/rule.ts';
@@ -6,6 +6,7 @@ import type { ClusterConfig } from '../src/config/config.ts';
 import type { RuleDefinition } from '../src/rules/rule-definition.ts';
 import { definitionsOfTable } from '../src/rules/table-form.ts';
 
+/** The rules in force, with their version. */
 export interface ShownRules {
   readonly version: number;
   readonly definitions: readonly RuleDefinition[];
@@ -13,7 +14,7 @@ export interface ShownRules {
 
 const READ_MILLIS_MAX = 1_000;
 
-/** Undefined: no node says. */
+/** Returns the rules of the first node that reports them, or undefined if none does. */
 export async function rulesShown({
   nodes,
   tls,
@@ -25,7 +26,7 @@ export async function rulesShown({
   return undefined;
 }
 
-/** As a node of this version tells them: those that came as a document have `definitions`. */
+/** Rules that were set with a document have `definitions`; others are converted. */
 function shownIn({ version, rules, definitions }: NodeBody): ShownRules {
   return {
     version: version as number,

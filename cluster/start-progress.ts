@@ -1,20 +1,24 @@
-/** Whether nodes that are starting get on. As long as something moves there is hope, however long it takes. */
+/** Decides whether starting nodes still make progress. As long as one does, the start may take any time. */
 
-/** Who starts in that time needs no words. */
+/** Print nothing about a start that takes less than this. */
 const SILENT_MILLIS = 3_000;
 const SAY_EVERY_MILLIS = 2_000;
 
+/** Follows the states of the starting nodes. */
 export class StartProgress {
   readonly #patienceMillis: number;
   readonly #say: (line: string) => void;
   readonly #startedMillis: number;
   readonly #said = new Map<number, { readonly state: string; readonly atMillis: number }>();
-  /** Where each node has been: to come back there is no progress, or a leader lost again and again would be. */
+  /**
+   * All states that each node has been in. Going back to an earlier state is no progress; otherwise losing a leader
+   * again and again would count.
+   */
   readonly #reached = new Set<string>();
   #states: ReadonlyMap<number, string> = new Map();
   #movedMillis: number;
 
-  /** @param patienceMillis without any progress */
+  /** @param patienceMillis longest time without progress */
   constructor(patienceMillis: number, say: (line: string) => void, nowMillis: number) {
     this.#patienceMillis = patienceMillis;
     this.#say = say;
@@ -22,7 +26,7 @@ export class StartProgress {
     this.#movedMillis = nowMillis;
   }
 
-  /** What each node says of itself now. False: nothing has moved for too long. */
+  /** Records the state of each node. Returns false if there was no progress for too long. */
   look(states: ReadonlyMap<number, string>, nowMillis: number): boolean {
     const before = this.#reached.size;
     for (const [id, state] of states) this.#reached.add(`${id} ${state}`);

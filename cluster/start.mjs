@@ -1,10 +1,11 @@
-// `npm start`: looks whether the ports are free, makes the checkout runnable, and runs the compiled command in this process.
-// Node built-ins only: nothing is installed or built for a cluster that could not listen.
+// `npm start`: checks that the ports are free, prepares the checkout, and runs the compiled command in this process.
+// Uses only Node built-ins. The ports come first, so that nothing is installed or built for a cluster that cannot
+// start.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { takenAmong, wantedAddresses } from './ports.mjs';
 
-/** As src/cli/explain-error.ts has it. */
+/** The same value as in src/cli/explain-error.ts. */
 const EXIT_UNAVAILABLE = 69;
 
 const taken = await takenAmong(wantedAddresses(process.argv.slice(2)));

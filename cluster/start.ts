@@ -1,4 +1,7 @@
-/** `npm start`: a local cluster of real processes, created on first use, kept in a directory, watched until Ctrl-C. */
+/**
+ * `npm start`: runs a local cluster of real processes until Ctrl-C. It is created on the first start and kept in a
+ * directory.
+ */
 import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { InvalidArgumentError } from 'commander';
 import { newCommand, runCommand } from '../src/cli/command-line.ts';
@@ -12,7 +15,7 @@ import { clusterReport, waitUntilReady } from './processes.ts';
 import { StartedNodes } from './started-nodes.ts';
 import { Watcher } from './watcher.ts';
 
-/** Without any progress of any node. */
+/** Longest time in which no node makes progress. */
 const START_PATIENCE_MILLIS = 30_000;
 const WATCH_MILLIS = 1_000;
 const RULES_LOOK_MILLIS = 50;
@@ -26,18 +29,18 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whoever else runs, of the same cluster. Some were started by hand, after they had ended here for example. */
+/** Prints the nodes of the cluster that keep running because another command started them. */
 async function sayWhoStays(config: ClusterConfig, nodes: StartedNodes | undefined): Promise<void> {
   const status = await clusterReport(config);
   for (const { id, http, pid, up } of status?.nodes ?? []) {
     if (pid === null || nodes?.has(pid) === true) continue;
-    // Where the machine is busy others may not have heard of it for a while.
+    // On a busy machine the report can say that a running node is down, so check its process.
     if (!up && !isAlive(pid)) continue;
     console.log(`node ${id} (${http}, pid ${pid}) was not started by this command and keeps running`);
   }
 }
 
-/** The first rules reach the partitions soon after these have leaders. */
+/** Waits for the first rules, which reach the partitions soon after these have leaders. */
 async function waitForRules(config: ClusterConfig, status: ClusterReport): Promise<ClusterReport> {
   let latest = status;
   for (let i = 0; i < RULES_LOOKS_MAX && latest.rules === null; i += 1) {
@@ -61,7 +64,7 @@ async function main(options: StartOptions): Promise<void> {
   };
   process.on('SIGINT', () => void stop());
   process.on('SIGTERM', () => void stop());
-  // Nobody reads on, as with `npm start | head`.
+  // The reader has closed the pipe, as in `npm start | head`.
   process.stdout.on('error', () => void stop());
   config = await prepare(options);
   console.log(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);

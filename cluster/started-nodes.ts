@@ -1,4 +1,4 @@
-/** The node processes that `npm start` started, until they end: by themselves, or because they are stopped. */
+/** The node processes that `npm start` has started, and why they end. */
 import { NodeEndedError } from '../src/cli/explain-error.ts';
 import { logPathOf, maybeRotate } from './node-log.ts';
 import {
@@ -11,17 +11,18 @@ import {
 
 const LOG_LOOK_MILLIS = 1_000;
 
+/** Starts the nodes of a directory, and stops them. */
 export class StartedNodes {
   readonly #nodes: readonly NodeProcess[];
-  /** Stopped, because the cluster has no place for them. */
+  /** Ids of nodes that were stopped because they do not belong to the cluster any more. */
   readonly #excluded = new Set<number>();
   readonly #logLooks: NodeJS.Timeout;
 
-  /** @param isInsecure they start where others can come, too */
+  /** @param isInsecure start them even if other machines can reach them without TLS */
   constructor(directory: string, ids: readonly number[], isInsecure: boolean) {
     const wrap: CommandWrapper = (command) => (isInsecure ? [...command, '--insecure'] : command);
     this.#nodes = ids.map((id) => {
-      // What an earlier start left.
+      // The log of an earlier start may be too long.
       maybeRotate(logPathOf(directory, id));
       return startNodeProcess(directory, id, wrap);
     });
@@ -30,7 +31,7 @@ export class StartedNodes {
     }, LOG_LOOK_MILLIS);
   }
 
-  /** Stops a node that was removed from the cluster, or is refused by it. That it ends is no failure then. */
+  /** Stops a node that was removed from the cluster or is refused by it. Its end is not a failure then. */
   readonly exclude = (id: number, reason: string): void => {
     if (this.#excluded.has(id)) return;
     this.#excluded.add(id);
@@ -47,7 +48,7 @@ export class StartedNodes {
     return this.#nodes.some(({ child }) => child.pid === pid);
   }
 
-  /** Tells of every node that ends and is not excluded. */
+  /** Calls `ended` for each node that ends, unless it is excluded. */
   onEnded(ended: (node: NodeProcess, exit: NodeExit) => void): void {
     for (const node of this.#nodes) {
       void node.exited.then((exit) => {
@@ -56,7 +57,7 @@ export class StartedNodes {
     }
   }
 
-  /** Rejects when the first of them ends. @throws NodeEndedError with its exit code */
+  /** Rejects when the first node ends. @throws NodeEndedError with the exit code of the node */
   async untilOneEnds(): Promise<never> {
     return new Promise((_, reject) => {
       this.onEnded(({ id, logPath, lastWords }, { code, signal }) => {

@@ -1,4 +1,4 @@
-/** Says what happens to a local cluster that is up: nodes that end or come back, and leaders that move. */
+/** Prints what happens in a running local cluster: nodes that end or come back, and changes of leaders. */
 import type { ClusterReport } from '../src/api/cluster-report.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import { describeLeaders } from './introduce.ts';
@@ -6,18 +6,19 @@ import { clusterReport, type NodeExit, type NodeProcess, stateOf } from './proce
 
 interface WatcherInit {
   readonly config: ClusterConfig;
-  /** When it begins. */
+  /** The report at the start of the watch. */
   readonly status: ClusterReport;
-  /** Where the nodes have their data, as the command line says it. */
+  /** The data directory as given on the command line. */
   readonly data: string;
-  /** Told when the cluster has no place for a node any more. */
+  /** Called for a node that does not belong to the cluster any more. */
   readonly exclude: (id: number, reason: string) => void;
 }
 
+/** Compares each report with the one before. */
 export class Watcher {
   readonly #init: WatcherInit;
   #leaders: string;
-  /** Nodes that ended, by the process that they were. */
+  /** The process ids of nodes that ended, by node id. */
   readonly #ended = new Map<number, number | undefined>();
 
   constructor(init: WatcherInit) {
@@ -44,7 +45,7 @@ export class Watcher {
     const status = await clusterReport(config);
     if (status === undefined) return;
     for (const { id, up, pid } of status.nodes) {
-      // A report may be older than the end of the process that it tells of.
+      // The report may be older than the end of the process.
       if (!up || !this.#ended.has(id) || this.#ended.get(id) === pid) continue;
       this.#ended.delete(id);
       console.log(`node ${id} is up again (pid ${pid})`);

@@ -1,29 +1,34 @@
-/** What a node answered to a command: its body, or why there is none, in the same words for all commands. */
+/**
+ * Turns the response of a node into the body that a command needs, or into an error with the same words in all
+ * commands.
+ */
 import { ClusterCommandError, messageOf, type NodeBody, type NodeResponse } from './ask-node.ts';
 
 /**
- * @param node a URL, for people
- * @throws ClusterCommandError unless it is done: `unreachable` if nobody answers or can decide now
+ * Returns the body of a successful response.
+ *
+ * @param node the URL of the node, for messages
+ * @throws ClusterCommandError if the request failed: `unreachable` if the node does not answer or cannot decide now
  */
 export function answerOf({ status, body, isUnreachable }: NodeResponse, node: string): NodeBody {
   if (status >= 200 && status <= 299) return body;
   const message = messageIn({ status, body });
   if (isUnreachable === true) throw noNodeAt(node, message);
   if (status === 0 || status === 503)
-    throw new ClusterCommandError(`${node} gives no answer: ${message}; try again`, 'unreachable');
+    throw new ClusterCommandError(`${node} cannot answer: ${message}; try again`, 'unreachable');
   throw new ClusterCommandError(`${node} refuses: ${message}`);
 }
 
 /**
- * The same of a change.
+ * Returns the body of a successful change. Unlike after a read, a failed change may have been made.
  *
- * @param advice what to do where it is in doubt
- * @throws ClusterCommandError `unfinished` if it may have been made
+ * @param advice what to do if it is not known whether the change was made
+ * @throws ClusterCommandError `unfinished` if the change may have been made
  */
 export function answerOfChange(
   answer: NodeResponse,
   node: string,
-  advice = 'see what is so before you try again',
+  advice = 'check the current state before you try again',
 ): NodeBody {
   const { status, body, isUnreachable } = answer;
   const message = messageIn(answer);
@@ -35,6 +40,7 @@ export function answerOfChange(
   return answerOf(answer, node);
 }
 
+/** Returns the error for an address at which no node listens. */
 export function noNodeAt(node: string, message: string): ClusterCommandError {
   return new ClusterCommandError(
     `no node listens at ${node} (${message}): give the address of a running node with --node, or the directory of its cluster with --data`,
@@ -42,16 +48,16 @@ export function noNodeAt(node: string, message: string): ClusterCommandError {
   );
 }
 
-/** A node that was asked, and what came of it. */
+/** A node that was asked without success, and the reason. */
 export interface Failed {
   readonly url: string;
   readonly problem: string;
 }
 
 /**
- * Several were asked. What is said of one alike is said once.
+ * Returns the error after several nodes were asked without success. Reasons that are equal are printed once.
  *
- * @param isRefused one of them answers, and says itself what to do
+ * @param isRefused true if a node answered with a refusal, which already says what to do
  */
 export function noAnswer(what: string, failed: readonly Failed[], isRefused: boolean): ClusterCommandError {
   const urls = new Map<string, string[]>();

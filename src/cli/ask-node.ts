@@ -1,12 +1,12 @@
 /**
- * Asks a node of a running cluster over HTTP, for the commands that do: one request, whatever becomes of it is an answer. It
- * repeats nothing, and knows no route.
+ * Sends one HTTP request to a node, for the commands that ask a running cluster. It never retries, and reports failures
+ * as a response too.
  */
 import { isDistrust } from '../tls/peer-connections.ts';
 import { nodeFetch, speaksTls } from './node-fetch.ts';
 import { authorization, TOKEN_VARIABLE } from './shown-token.ts';
 
-/** The cluster refuses what was asked, nobody could be asked, or it was not done in time. */
+/** A command failed: the cluster refused it, no node could be asked, or it was not finished in time. */
 export class ClusterCommandError extends Error {
   readonly code = 'CLUSTER_COMMAND';
   override readonly name = 'ClusterCommandError';
@@ -18,28 +18,33 @@ export class ClusterCommandError extends Error {
   }
 }
 
+/** The JSON object in the body of a response. */
 export type NodeBody = Readonly<Record<string, unknown>>;
-/** Status 0: nobody answered, for the reason in `message`; `isUnreachable`: there was no connection at all, so nothing was sent. */
+/**
+ * A response. Status 0 means that there was none, for the reason in `message`. `isUnreachable`: no connection was made,
+ * so nothing was sent.
+ */
 export interface NodeResponse {
   readonly status: number;
   readonly body: NodeBody;
   readonly isUnreachable?: boolean;
 }
 
-/** What is sent. */
+/** The request, if it is more than a plain GET. */
 export interface Sent {
   readonly method?: string;
-  /** Of a body, if there is one. */
+  /** The type of the body, if there is one. */
   readonly contentType?: string;
   readonly body?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * GET, or what `sent` says, with the token that was given.
+ * Sends a request with the token of this process, if there is one.
  *
- * @throws ClusterCommandError if who answers there is not trusted
- * @throws ConfigError if what was given is no token
+ * @param timeoutMillis longest time until the whole answer is read
+ * @throws ClusterCommandError if the certificate of the node is not trusted
+ * @throws ConfigError if the token is malformed
  */
 export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}): Promise<NodeResponse> {
   const { method = 'GET', contentType, body: payload, headers } = sent;
@@ -54,7 +59,7 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
     });
     const body = (await response.json()) as NodeBody;
     if (response.status !== 401) return { status: response.status, body };
-    const message = `no valid token was shown: put one into ${TOKEN_VARIABLE}, or its file into --token-file`;
+    const message = `no valid token was sent: put it into ${TOKEN_VARIABLE}, or name its file with --token-file`;
     return { status: response.status, body: { ...body, message } };
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
@@ -80,17 +85,17 @@ function distrust(code: string): string {
     : `is not trusted (${code}): give the CA of the cluster with --ca, and a host that is in the certificate of the node`;
 }
 
-/** A connection that was made and broke is another matter: what was sent may have been done. */
+/** Returns true if no connection was made. If one was made and broke, the request may have been carried out. */
 function isNoConnection(cause: unknown): boolean {
   if (!(cause instanceof Error)) return false;
-  // All addresses of a name were tried.
+  // Node tried all addresses of a host name.
   if (cause instanceof AggregateError) return cause.errors.every(isNoConnection);
   const { syscall, code } = cause as NodeJS.ErrnoException;
   const isUnsent = code === 'UND_ERR_CONNECT_TIMEOUT' || cause.message === 'bad port';
   return isUnsent || syscall === 'connect' || syscall === 'getaddrinfo';
 }
 
-/** What an answer says in words. */
+/** The error message in the body of an answer. */
 export function messageOf(body: NodeBody): string | undefined {
   const { message, error } = body;
   if (typeof message === 'string') return message;

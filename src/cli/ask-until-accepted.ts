@@ -1,24 +1,29 @@
-/** Asks a node for a change of its cluster again and again, until group 0 has decided: a repetition changes nothing. */
+/** Sends a change to a node again and again until group 0 has decided. Sending it twice does no harm. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { askNode, ClusterCommandError, messageOf, type Sent } from './ask-node.ts';
 
+/** A change, and how long to try. */
 export interface Accepting {
   readonly url: URL;
   readonly sent: Sent;
-  /** By `performance.now()`. */
+  /** A time of `performance.now()`. */
   readonly deadlineMillis: number;
-  /** What group 0 does with it, for people: `not accepted yet`. */
+  /** What group 0 does with the change, for messages such as `not accepted yet`. */
   readonly verb: 'accepted' | 'decided';
-  /** No node answers there. @param message why */
+  /** Makes the error for an address at which no node listens. @param message the reason */
   readonly unreachable: (message: string) => ClusterCommandError;
   readonly say: (line: string) => void;
 }
 
 const AGAIN_MILLIS = 500;
-/** For one answer, which may wait for the log. */
+/** Longest time for one answer. The node may wait for its log. */
 const CHANGE_MILLIS_MAX = 10_000;
 
-/** @throws ClusterCommandError if it is refused, nobody could be asked, or there was no answer in time */
+/**
+ * Returns when group 0 has decided.
+ *
+ * @throws ClusterCommandError if the change is refused, no node could be asked, or there was no answer in time
+ */
 export async function askUntilAccepted(init: Accepting): Promise<void> {
   const { url, sent, deadlineMillis, verb, unreachable, say } = init;
   for (;;) {

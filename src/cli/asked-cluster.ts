@@ -1,6 +1,6 @@
 /**
- * Which cluster a command asks: what `--node` or `--data` names and nothing else; otherwise the one of `./data`, and where there is none
- * 127.0.0.1:8101. It also says whom to trust there.
+ * Finds the cluster that a command asks, and the certificates to trust: the one named with `--node` or `--data`,
+ * otherwise the one in `./data`, otherwise 127.0.0.1:8101.
  */
 import { type Command, Option } from 'commander';
 import type { NodeAddress } from '../api/node-address.ts';
@@ -15,32 +15,35 @@ import { doorUrl } from './door-url.ts';
 import { readAuthorities, trustOnly } from './node-fetch.ts';
 import { DATA_DEFAULT, DATA_WORDS, directoryOption, nodeOption } from './options.ts';
 
-/** As the command line says it. */
+/** The options as given on the command line. */
 export interface ClusterOptions {
   readonly node?: string;
   readonly data?: string;
   readonly ca?: string;
 }
 
+/** The cluster that a command asks. */
 export interface AskedCluster {
-  /** URLs of its nodes, those that live here first. */
+  /** URLs of its nodes; those that live on this machine come first. */
   readonly urls: readonly string[];
-  /** For people: `the cluster in ./data`. */
+  /** For messages: `the cluster in ./data`. */
   readonly name: string;
 }
 
+/** The option `--node`. */
 export const NODE = [
   '--node <host:port>',
   'the node to ask, not those that cluster.json names (default: 127.0.0.1:8101 if there is no ./data)',
 ] as const;
+/** The option `--ca`. */
 export const CA = [
   '--ca <file>',
-  'the CA of the nodes, which speak TLS then (default: what cluster.json says)',
+  'the CA of the nodes, which then use TLS (default: as in cluster.json)',
 ] as const;
 const URL_DEFAULT = 'http://127.0.0.1:8101';
 const READY_MILLIS_MAX = 2_000;
 
-/** The options of a command that asks a cluster. */
+/** Adds the options of a command that asks a cluster. */
 export function withCluster(command: Command): Command {
   return command
     .addOption(new Option(...NODE).argParser(nodeOption).conflicts('data'))
@@ -48,15 +51,15 @@ export function withCluster(command: Command): Command {
     .option(...CA);
 }
 
-/** One node of it. @param node a URL */
+/** The cluster of the node at this URL. */
 export function atNode(node: string): AskedCluster {
   return { urls: [node], name: 'the cluster' };
 }
 
 /**
- * Asks nobody.
+ * Finds the cluster from the options and files. Sends nothing.
  *
- * @throws ConfigError if the directory that was named has no cluster, or what is in it is wrong
+ * @throws ConfigError if the named directory has no cluster, or its cluster.json is wrong
  */
 export async function clusterOf({ node, data, ca }: ClusterOptions): Promise<AskedCluster> {
   if (ca !== undefined) trustOnly({ ca: [await readAuthorities(ca, '--ca')] });
@@ -74,13 +77,13 @@ export async function clusterOf({ node, data, ca }: ClusterOptions): Promise<Ask
   return { urls, name: `the cluster in ${directory}` };
 }
 
-/** Where doors show the certificates of nodes, who knows the cluster knows their CA. */
+/** If clients reach the nodes over TLS, trust the CA in the cluster's directory. */
 async function trustOwn(directory: string, { tls }: ClusterConfig): Promise<void> {
   if (tls?.doors !== true) return;
   trustOnly({ ca: [await readAuthorities(resolvePath(tls.ca, directory, NO_NODE), 'tls.ca')] });
 }
 
-/** An open node takes changes from its own machine alone. */
+/** Nodes on this machine first, because a node without tokens accepts changes only from its own machine. */
 async function hereFirst(directory: string, { nodes }: ClusterConfig): Promise<readonly NodeAddress[]> {
   const here = new Set<NodeAddress>();
   for (const node of nodes) if (await hasStore(nodeDirectory(directory, node.id))) here.add(node);
@@ -88,14 +91,14 @@ async function hereFirst(directory: string, { nodes }: ClusterConfig): Promise<r
 }
 
 /**
- * The URL of the node to ask: the first that is ready, or else answers at all.
+ * Returns the URL of the node to ask: the first one that is ready, or else the first one that answers.
  *
- * @throws ClusterCommandError if none of several does
+ * @throws ClusterCommandError if none of several nodes answers
  */
 export async function nodeOf(options: ClusterOptions): Promise<string> {
   const { urls, name } = await clusterOf(options);
   const [only, ...others] = urls;
-  // Whatever becomes of it is said by who asks it.
+  // With a single node there is no choice. The command itself reports if it does not answer.
   if (only !== undefined && others.length === 0) return only;
   const failed: Failed[] = [];
   let answering: string | undefined;

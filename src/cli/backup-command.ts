@@ -1,17 +1,18 @@
-/** `quorate backup`: takes one of a running cluster, and says what is in it. */
+/** `quorate backup`: writes a backup of a running cluster into a directory, and prints what it contains. */
 import { takeBackup } from '../backup/take-backup.ts';
 import { clusterSource } from './cluster-source.ts';
 
+/** What to back up, where to, and how fast. */
 export interface BackUpInit {
   readonly out: string;
-  /** The URL of a node. */
+  /** The URL of a node of the cluster. */
   readonly node: string;
   readonly maxBytesPerSecond?: number;
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
-/** @throws BackupError, ClusterCommandError, and what the file system throws */
+/** @throws BackupError, ClusterCommandError, and errors of the file system */
 export async function backUp({ out, node, maxBytesPerSecond, json, print }: BackUpInit): Promise<void> {
   const manifest = await takeBackup({
     directory: out,
@@ -21,7 +22,7 @@ export async function backUp({ out, node, maxBytesPerSecond, json, print }: Back
   if (json === true) return print(JSON.stringify(manifest));
   const bytes = manifest.groups.reduce((sum, { fileBytes }) => sum + fileBytes, 0);
   print(
-    `done: ${manifest.groups.length} groups by version ${manifest.rulesVersion} of the rules, ${bytes} bytes in ${out}`,
+    `done: ${manifest.groups.length} groups with version ${manifest.rulesVersion} of the rules, ${bytes} bytes in ${out}`,
   );
-  print('it holds the ids of users and digests of tokens: keep it as you keep the databases');
+  print('it contains user ids and digests of tokens: protect it like the databases');
 }

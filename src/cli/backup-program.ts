@@ -1,4 +1,4 @@
-/** `quorate backup`, `quorate restore` and `quorate recover`: what the command line takes, and what is told. */
+/** The options of `quorate backup`, `quorate restore` and `quorate recover`, and what these commands print. */
 import type { Command } from 'commander';
 import { NODES_MAX } from '../config/config.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
@@ -23,6 +23,7 @@ interface BackupOptions extends ClusterOptions {
   readonly json?: true;
 }
 
+/** The options of `quorate restore`. */
 export interface RestoreOptions {
   readonly from: string;
   readonly data: string;
@@ -35,18 +36,22 @@ export interface RestoreOptions {
   readonly json?: true;
 }
 
+/** Adds `backup`, `restore` and `recover` to the program. */
 export function addBackupCommands(program: Command, print: (line: string) => void): void {
   withCluster(
     explained(program.command('backup'), {
-      does: 'write a snapshot of a running cluster into a directory, with the ids of users and digests of tokens',
-      exits: { 0: 'it is whole', 69: 'it is not finished; the same command starts anew' },
+      does: 'write a snapshot of a running cluster into a directory; it contains user ids and digests of tokens',
+      exits: {
+        0: 'the backup is complete',
+        69: 'the backup is not finished; run the command again to start over',
+      },
       examples: ['quorate backup --out backups/monday'],
     }),
   )
-    .requiredOption('--out <dir>', 'a directory of its own', directoryOption)
+    .requiredOption('--out <dir>', 'a directory only for this backup', directoryOption)
     .option(
       '--max-bytes-per-second <n>',
-      'read no faster than this, in bytes (default: as fast as it goes, at most 64 MiB a second)',
+      'largest rate, in bytes a second (default: as fast as possible, at most 64 MiB a second)',
       integerFrom(1, Number.MAX_SAFE_INTEGER),
     )
     .option(...JSON_OPTION)
@@ -56,8 +61,8 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
     });
   const { nodes } = LOCAL_DEFAULTS;
   explained(program.command('restore'), {
-    does: 'create a new cluster that begins with a backup, and denies everybody for a full window of each rule',
-    exits: { 0: 'it is done', 1: 'the backup is damaged; nothing was made' },
+    does: 'create a new cluster from a backup; it denies all requests for a full window of each rule',
+    exits: { 0: 'the cluster was created', 1: 'the backup is damaged; nothing was created' },
     examples: [
       'quorate restore --from backups/monday --verify',
       'quorate restore --from backups/monday --data ./restored',
@@ -74,13 +79,13 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
     .option(...TLS)
     .option(
       '--without-tokens',
-      'leave out the tokens of the old cluster: the new one is open until one is made',
+      'leave out the tokens of the old cluster: the new one is open until a token is created',
     )
     .option(
       '--old-cluster-is-gone-and-log-complete',
-      'nothing was granted after the backup, and the old cluster will never run again: nobody is denied for what the backup does not hold',
+      'confirm that nothing was granted after the backup and that the old cluster will never run again: then nothing is denied after the start',
     )
-    .option('--verify', 'only read the backup, and say what is in it')
+    .option('--verify', 'only check the backup, and print what it contains')
     .option(...JSON_OPTION)
     .action(async (options: RestoreOptions) => {
       const { restore } = await import('./restore-command.ts');
@@ -91,16 +96,23 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
 
 function addRecoverCommand(program: Command, print: (line: string) => void): void {
   explained(program.command('recover'), {
-    does: 'have one node, which is stopped, go on alone where a majority is lost for good, and no node knows of a leader',
+    does: 'let one stopped node continue alone in groups that have lost their majority for good',
     examples: ['quorate recover 1 --all --i-accept-over-grants'],
   })
     .argument(...NODE_ID)
     .option(...DATA)
-    .option('--group <n>', 'a group: 0 is that of the cluster, p + 1 that of partition p', integerOption)
-    .option('--all', 'all groups that it holds')
+    .option(
+      '--group <n>',
+      'a group: 0 is the group of the cluster, p + 1 the group of partition p',
+      integerOption,
+    )
+    .option('--all', 'all groups of the node')
     .option(...NODE, nodeOption)
     .option(...CA)
-    .option('--i-accept-over-grants', 'what is lost is lost, and the lost nodes will never run again')
+    .option(
+      '--i-accept-over-grants',
+      'accept that data is lost and that limits may be exceeded if a lost node runs again',
+    )
     .option(...JSON_OPTION)
     .action(async (id: number, options: Omit<RecoverOptions, 'id'>) => {
       const { recover } = await import('./recover-command.ts');

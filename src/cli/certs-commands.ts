@@ -1,4 +1,4 @@
-/** `quorate certs`: what it takes and prints. */
+/** `quorate certs`: its options and its output. */
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError } from 'commander';
 import { explained } from './command-help.ts';
@@ -21,7 +21,7 @@ interface IssueCommand extends Omit<IssueOptions, 'hosts' | 'id'> {
   readonly json?: true;
 }
 
-/** A name or an address; collects those of before. */
+/** Parses a host name or an address, and adds it to those given before. */
 export function hostOption(text: string, before: readonly string[]): readonly string[] {
   const isName = text.length <= DNS_NAME_CHARACTERS_MAX && DNS_NAME.test(text);
   if (isIP(text) === 0 && !isName)
@@ -31,21 +31,24 @@ export function hostOption(text: string, before: readonly string[]): readonly st
   return [...before, text];
 }
 
+/** The option `--days`. */
 export const DAYS = [
   '--days <n>',
   `how long certificates are valid, 1 to ${NODE_DAYS_MAX} days`,
   integerFrom(1, NODE_DAYS_MAX),
   NODE_DAYS_DEFAULT,
 ] as const;
+/** The option `--ca-key`. */
 export const CA_KEY = ['--ca-key <file>', 'the key of the CA (default: ca/ca.key in the directory)'] as const;
 
+/** Adds `certs` to the program. */
 export function addCertsCommands(program: Command): void {
   const certs = explained(program.command('certs'), {
-    does: 'make the certificates by which nodes and clients know the nodes of a cluster',
+    does: 'make the certificates with which nodes prove who they are to each other and to clients',
     examples: ['quorate certs init', 'quorate certs issue 1'],
   });
   explained(certs.command('init'), {
-    does: 'make the CA of the cluster, once: certs/ca.crt, and ca/ca.key, which is to be moved to where no node runs',
+    does: 'make the CA of the cluster, once: certs/ca.crt, and ca/ca.key; move the key to a machine without a node',
     examples: ['quorate certs init'],
   })
     .option(...DATA)
@@ -75,7 +78,9 @@ export function addCertsCommands(program: Command): void {
       const { files, hosts, until } = await makeNodeCertificate({ ...options, id, hosts: hostname });
       if (json === true) return console.log(JSON.stringify({ ...files, hosts, until: until.toISOString() }));
       const at =
-        hosts.length === 0 ? 'for no host: clients that check it need --hostname' : `for ${hosts.join(', ')}`;
+        hosts.length === 0
+          ? 'for no host: clients that check the host need --hostname'
+          : `for ${hosts.join(', ')}`;
       console.log(`made ${files.cert} and ${files.key}, ${at}, valid until ${until.toISOString()}`);
     });
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a cluster, from what its nodes say, and what to do about it. Pure. */
+/** Finds problems of a cluster in the reports of its nodes, and what to do about each. Pure functions. */
 import type { ReportedPartition } from '../api/cluster-report.ts';
 import { listed } from './listed.ts';
 import { sharedPlaces } from './shared-places.ts';
@@ -6,45 +6,49 @@ import type { Survey, SurveyedNode } from './survey.ts';
 import { bytesText } from './text-table.ts';
 import { upgradeProgress } from './upgrade-progress.ts';
 
-/** A replica that lacks more has not caught up: reports are half a second old, and a busy partition has moved on. */
+/** A replica that lacks more entries has not caught up. Fewer are normal, because reports are half a second old. */
 export const LAG_ENTRIES_MAX = 10_000;
-/** So many times the floor must be free. */
+/** Warn if less than this many times the disk floor is free. */
 const FREE_FLOORS_MIN = 4;
 
+/** A problem, in words. */
 export interface Problem {
-  /** What is so. */
+  /** What is wrong. */
   readonly found: string;
-  /** What to do. */
+  /** What to do about it. */
   readonly action: string;
-  /** It ends by itself. */
+  /** The problem goes away by itself. */
   readonly passes?: true;
 }
 
+/** The problems of a cluster. */
 export interface Health {
-  /** What keeps requests from being decided, or may soon. */
+  /** Problems that keep requests from being decided, or soon may. */
   readonly problems: readonly Problem[];
-  /** What somebody wanted so, or passes. */
+  /** States that an operator wanted, or that pass. */
   readonly notes: readonly string[];
   readonly partitions: PartitionsHealth;
 }
 
+/** The problems of the partitions, by partition id. */
 export interface PartitionsHealth {
   readonly count: number;
   readonly withoutLeader: readonly number[];
-  /** A replica of theirs is on a node that is down. */
+  /** Partitions with a replica on a node that is down. */
   readonly withReplicaDown: readonly number[];
   readonly notCaughtUp: readonly {
     readonly partition: number;
     readonly node: number;
     readonly lag: number;
   }[];
-  /** They deny everybody for a restore, the last of them for so many milliseconds more. */
+  /** Partitions that deny everything after a restore. The last of them ends after `restoredMillis`. */
   readonly restored: readonly number[];
   readonly restoredMillis: number;
-  /** Their copies are not where they should be yet. */
+  /** Partitions whose copies are not all in place yet. */
   readonly moving: readonly number[];
 }
 
+/** Returns the problems of a cluster. */
 export function healthOf({ report, nodes, failed }: Survey): Health {
   const up = new Set(nodes.filter(({ node }) => node.up).map(({ node }) => node.id));
   const partitions = partitionsHealth(report.partitions, up);
@@ -52,7 +56,7 @@ export function healthOf({ report, nodes, failed }: Survey): Health {
   const notes: string[] = failed.map(({ url, problem }) => `${url} was asked first: ${problem}`);
   problems.push(...partitionProblems(partitions));
   if (report.rules === null)
-    problems.push({ found: 'no rules are known', action: 'look at the log of the nodes' });
+    problems.push({ found: 'no rules are known', action: 'check the logs of the nodes' });
   const { moving } = partitions;
   if (moving.length > 0 || report.settledVersion < report.version)
     notes.push(
@@ -70,7 +74,7 @@ export function healthOf({ report, nodes, failed }: Survey): Health {
   return { problems, notes, partitions };
 }
 
-/** In one sentence. */
+/** The problem and its action as one sentence. */
 export function problemText({ found, action }: Problem): string {
   return `${found}; ${action}`;
 }
@@ -91,12 +95,12 @@ function partitionProblems(health: PartitionsHealth): Problem[] {
   for (const { partition, node, lag } of notCaughtUp)
     problems.push({
       found: `partition ${partition}: node ${node} lacks ${lag} entries`,
-      action: 'wait while it catches up, or look at its disk',
+      action: 'wait until it catches up, or check its disk',
       passes: true,
     });
   if (restored.length > 0)
     problems.push({
-      found: `partition ${listed(restored)}: restored, so everybody is denied for a window of each rule`,
+      found: `partition ${listed(restored)}: restored, so all requests are denied for a window of each rule`,
       action: `wait ${Math.ceil(restoredMillis / 1_000)} s at most`,
       passes: true,
     });
@@ -119,19 +123,19 @@ function problemsOf({ node, readiness, metrics, problem }: SurveyedNode): Proble
   if (readiness !== undefined && status !== 'ready' && status !== 'draining')
     found.push({
       found: `node ${id} is not ready: ${text(status)}${reason === undefined ? '' : `, ${text(reason)}`}`,
-      action: 'look at its log if it stays so',
+      action: 'check its log if this does not change',
     });
   if (clock === 'fast' || clock === 'slow')
     found.push({
-      found: `node ${id}: its clock is too ${clock}, so it leads nothing`,
+      found: `node ${id}: its clock is too ${clock}, so it leads no partition`,
       action: 'check the time daemon of its machine',
     });
   const free = metrics?.value('quorate_disk_free_bytes');
   const floor = metrics?.value('quorate_disk_free_floor_bytes');
   if (free !== undefined && floor !== undefined && free < FREE_FLOORS_MIN * floor)
     found.push({
-      found: `node ${id} has ${bytesText(free)} of its disk left, and takes nothing below ${bytesText(floor)}`,
-      action: 'make room on it',
+      found: `node ${id} has ${bytesText(free)} of disk space left, and takes no requests below ${bytesText(floor)}`,
+      action: 'free some disk space',
     });
   return found;
 }
@@ -157,7 +161,7 @@ function partitionsHealth(
   };
 }
 
-/** Which version a node runs, as it tells. */
+/** The version that a node reports in its metrics. */
 export function versionOf(metrics: SurveyedNode['metrics']): string | undefined {
   return metrics?.series('quorate_build_info')[0]?.labels['version'];
 }

@@ -1,4 +1,7 @@
-/** A running cluster as a backup needs it, over HTTP at whichever of its nodes leads a group. It writes nothing. */
+/**
+ * Reads the data of a backup from a running cluster: snapshots of its groups, over HTTP, from the leader of each group.
+ * It writes nothing.
+ */
 import { type BackupSnapshot, SNAPSHOT_HEADER } from '../api/backup.ts';
 import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
 import { BackupError } from '../backup/backup-error.ts';
@@ -10,18 +13,29 @@ import { readKnownRules } from './rules-in-cluster.ts';
 import { authorization } from './shown-token.ts';
 
 const STATUS_MILLIS_MAX = 5_000;
-/** Until a leader has written its snapshot to its disk, which it does beside everything else. */
+/**
+ * Longest time until the first byte of a snapshot. The leader first writes the snapshot to its disk, beside its other
+ * work.
+ */
 const FIRST_BYTE_MILLIS_MAX = 120_000;
-/** Without a byte the stream is broken. A rate may be low: one chunk has a quarter of a megabyte. */
+/**
+ * Longest time without a byte before the stream counts as broken. It is long because with a low rate one chunk of a
+ * quarter of a megabyte takes long.
+ */
 const SILENCE_MILLIS_MAX = 600_000;
 
-/** @param node a URL */
+/**
+ * The cluster as the source of a backup.
+ *
+ * @param node the URL of a node
+ * @param maxBytesPerSecond undefined: as fast as possible
+ */
 export function clusterSource(node: string, maxBytesPerSecond: number | undefined): BackupSource {
   const query = maxBytesPerSecond === undefined ? '' : `?maxBytesPerSecond=${maxBytesPerSecond}`;
   return {
     rulesVersion: async () => (await readKnownRules(node)).version,
     async open(group) {
-      let problem = 'nobody leads it';
+      let problem = 'it has no leader';
       for (const url of urlsOf(node, await reportOf(node), group)) {
         const answer = await asked(new URL(`/v1/backup/${group}${query}`, url));
         if ('chunks' in answer) return answer;
@@ -42,7 +56,7 @@ async function reportOf(node: string): Promise<ClusterReport> {
   throw new ClusterCommandError(`${node}: ${message}`);
 }
 
-/** The leader first, as far as the report knows; then the others, for it may be another one by now. */
+/** The reported leader first, then the other nodes, because leadership may have moved. */
 function urlsOf(node: string, { nodes, partitions }: ClusterReport, group: number): readonly string[] {
   const { protocol } = new URL(node);
   const leader = partitions.find(({ id }) => id === group - 1)?.leader;
@@ -52,16 +66,16 @@ function urlsOf(node: string, { nodes, partitions }: ClusterReport, group: numbe
 
 type Answer =
   | { readonly snapshot: BackupSnapshot; readonly chunks: AsyncIterable<Uint8Array> }
-  /** Final: others would say the same. */
+  /** True: other nodes would give the same answer, so stop asking. */
   | { readonly message: string; readonly isFinal: boolean };
 
 async function asked(url: URL): Promise<Answer> {
   const silence = new Silence(FIRST_BYTE_MILLIS_MAX);
   try {
     const response = await nodeFetch(url, { signal: silence.signal, headers: authorization() });
-    const told = snapshotIn(response.headers.get(SNAPSHOT_HEADER));
-    if (response.status === 200 && told !== undefined && response.body !== null)
-      return { snapshot: told, chunks: chunksIn(heard(response.body, silence)) };
+    const snapshot = snapshotIn(response.headers.get(SNAPSHOT_HEADER));
+    if (response.status === 200 && snapshot !== undefined && response.body !== null)
+      return { snapshot, chunks: chunksIn(heard(response.body, silence)) };
     const body: unknown = await response.json().catch(() => ({}));
     silence.end();
     const message = messageOf(body as Record<string, unknown>) ?? `status ${response.status}`;
@@ -73,7 +87,7 @@ async function asked(url: URL): Promise<Answer> {
   }
 }
 
-/** What came, until the connection breaks. */
+/** Yields the stream, and fails if the connection breaks or stays silent. */
 async function* heard(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Uint8Array> {
   try {
     for await (const piece of body as unknown as AsyncIterable<Uint8Array>) {
@@ -87,7 +101,7 @@ async function* heard(body: ReadableStream<Uint8Array>, silence: Silence): Async
   }
 }
 
-/** Breaks off a request that says nothing for too long. */
+/** Aborts a request when nothing has come for too long. */
 class Silence {
   readonly #controller = new AbortController();
   #timer: NodeJS.Timeout;
@@ -115,7 +129,7 @@ class Silence {
 
 const COUNTS = ['partitions', 'group', 'index', 'term', 'timeMillis', 'chunkCount', 'byteLength'] as const;
 
-/** Whatever answers at an address may say anything. */
+/** Checks the header, because any program may answer at the address. */
 function snapshotIn(header: string | null): BackupSnapshot | undefined {
   if (header === null) return undefined;
   try {

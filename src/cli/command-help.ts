@@ -1,15 +1,20 @@
-/** What `--help` says of a command beside its options, in the same shape for all: a sentence, exit codes of its own, and examples. */
+/**
+ * The `--help` texts of all commands, in one form: a sentence, the exit codes that differ from the usual ones, and
+ * examples.
+ */
 import type { Command } from 'commander';
 
+/** The help of a command. */
 export interface Explained {
-  /** One sentence. */
+  /** What the command does, in one sentence. */
   readonly does: string;
-  /** What ends it with which code, where that is its own: the others are those of every command. */
+  /** Exit codes with a meaning of their own for this command. The usual ones are added. */
   readonly exits?: Readonly<Record<number, string>>;
-  /** Command lines that may be typed as they are. */
+  /** Complete command lines. */
   readonly examples: readonly [string, ...string[]];
 }
 
+/** Adds the help to a command, and returns the command. */
 export function explained(command: Command, { does, exits = {}, examples }: Explained): Command {
   const codes = Object.entries(exits).map(([code, when]) => `  ${code.padStart(2)}  ${when}`);
   const sections = [

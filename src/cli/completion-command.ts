@@ -1,27 +1,31 @@
-/** `quorate completion`: a script for a shell that completes our commands and their options. It is made of what the commands say themselves. */
+/**
+ * `quorate completion`: prints a shell script that completes commands and options. It is generated from the commands
+ * themselves.
+ */
 import { Argument, type Command } from 'commander';
 import { explained } from './command-help.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** A command and what may stand behind it. */
+/** A command, and the words that can follow it. */
 interface Entry {
-  /** The words that lead there, with a space before each; empty: the program itself. */
+  /** The words that lead to the command, each with a space before it. Empty for the program itself. */
   readonly path: string;
   readonly words: readonly { readonly word: string; readonly description: string }[];
 }
 
+/** Adds `completion` to the program. */
 export function addCompletionCommand(program: Command, print: (line: string) => void): void {
   explained(program.command('completion'), {
-    does: 'print a script by which a shell completes commands and options',
+    does: 'print a shell script that completes commands and options',
     examples: ['source <(quorate completion bash)', 'quorate completion fish | source'],
   })
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .action((shell: Shell) => print(SCRIPTS[shell](entriesOf(program))));
 }
 
-/** @param shared options of the program, which every command takes */
+/** @param shared options of the program, which every command accepts */
 function entriesOf(command: Command, path = '', shared = command.options): readonly Entry[] {
   const commands = command.commands.map((each) => ({ word: each.name(), description: each.description() }));
   const choices = command.registeredArguments.flatMap(({ argChoices = [], description }) =>
@@ -30,7 +34,7 @@ function entriesOf(command: Command, path = '', shared = command.options): reado
   const options = [...new Set([...command.options, ...shared])].flatMap(({ long, description }) =>
     long === null || long === undefined ? [] : [{ word: long, description }],
   );
-  const help = { word: '--help', description: 'what it takes' };
+  const help = { word: '--help', description: 'show help' };
   const own = { path, words: [...commands, ...choices, ...options, help] };
   return [own, ...command.commands.flatMap((each) => entriesOf(each, `${path} ${each.name()}`, shared))];
 }
@@ -39,7 +43,7 @@ function wordsOf({ words }: Entry): string {
   return words.map(({ word }) => word).join(' ');
 }
 
-/** Words lead on as long as they are commands; what else is there are options and their values. */
+/** Follow the words while they are commands; the rest are options and values. */
 function branches(entries: readonly Entry[]): string {
   return entries
     .filter(({ path }) => path !== '')

@@ -1,6 +1,7 @@
 /**
- * `quorate container`: the entry point of a container. The first time it makes the database of its node, as a founder or as one that
- * joins; every time it writes `cluster.json` by its environment, and runs the node. It never makes a database anew that was there.
+ * `quorate container`: the entry point of a container. On the first start it creates the database of the node, as a
+ * founder or as a joining node. On every start it writes `cluster.json` from the environment and runs the node. It
+ * never recreates a database that existed.
  */
 import { mkdir } from 'node:fs/promises';
 import type { Server } from 'node:http';
@@ -37,6 +38,7 @@ import {
 } from './founding-record.ts';
 import { runNode } from './run-node.ts';
 
+/** Adds `container` to the program. */
 export function addContainerCommand(program: Command, version: string, print: (line: string) => void): void {
   const container = explained(program.command('container'), {
     does: 'run the node of this container, by its environment: see cluster/README.md',
@@ -45,7 +47,10 @@ export function addContainerCommand(program: Command, version: string, print: (l
   addContainerSecretsCommand(container, print);
 }
 
-/** As the first process of a container it would be deaf to a signal that it does not take. Before the node runs it has promised nothing. */
+/**
+ * Ends the process on a signal. The first process of a container ignores signals that it does not handle. Before the
+ * node runs there is nothing to lose.
+ */
 function stop(): void {
   process.exit(0);
 }
@@ -55,7 +60,7 @@ async function runContainer(settings: ContainerSettings, version: string): Promi
   process.on('SIGTERM', stop);
   const founded = await prepare(settings, (line) => console.error(`quorate: ${line}`));
   process.off('SIGTERM', stop);
-  // The file of settings may be another by then; nothing else of its environment ever is.
+  // Read the settings file again, since it may have changed. The rest of the environment cannot change.
   const read = async (): Promise<ClusterConfig> => {
     const config = configOf(await containerSettings(process.env), founded.clusterId, founded.founding);
     await writeCluster(data, config);
@@ -65,7 +70,7 @@ async function runContainer(settings: ContainerSettings, version: string): Promi
   await runNode({ data, id, ...stated, logFormat, insecure, version, listen, read });
 }
 
-/** Returns what its cluster was founded with. */
+/** Prepares the database, and returns the facts that the cluster was founded with. */
 async function prepare(
   settings: ContainerSettings,
   say: (line: string) => void,
@@ -75,36 +80,33 @@ async function prepare(
   const { clusterId: given } = settings;
   let record = await openRecord(data, { nodeId, ...(given !== undefined && { clusterId: given }) });
   const database = nodeDirectory(data, nodeId);
-  // One that is made of a backup gets its name when it is filled.
+  // A database from a backup is created under another name, and renamed when it is complete.
   const isWhole = await hasStore(database);
   if (record.isMade === true && !isWhole)
     throw new ConfigError(
       database,
-      'is gone, and with it what this node promised: bring the volume back, or give this container an empty one and a new id',
+      'is gone, and with it the votes and grants of this node: bring the volume back, or use an empty one and a new id',
     );
   if (record.founding === undefined && isWhole)
-    throw new ConfigError(
-      data,
-      'holds the database of a node that no container made: give this one an empty volume',
-    );
+    throw new ConfigError(data, 'holds a database that was not created by a container: use an empty volume');
   const known = record.founding ?? (await heardFounding(settings, record));
   if (known !== undefined) refuseFoundedWithout(settings, known);
   const backup = isWhole ? undefined : await backupToRestore(settings, known, say);
   const { zone } = settings;
-  // What it tells the others, and needs no more once they agree.
+  // What this container reports to the others until they agree on the founding.
   record = {
     ...record,
     ...(backup !== undefined && { backup: backup.sha256 }),
     ...(zone !== undefined && { zone }),
   };
   const server: Server = await serveRecord({ host: listen, port }, () => record);
-  // It must not keep a node alive that ends.
+  // The server must not keep the process alive when the node ends.
   server.unref();
   const founding = known ?? (await agreedFounding(settings, record, backup, say));
   if (!isWhole) refuseOtherBackup(settings, founding, backup);
   const { incarnation, isMade } = record;
   const clusterId = record.clusterId ?? founding.clusterId;
-  assert(clusterId !== undefined, 'whoever was given no cluster id has that of the founding');
+  assert(clusterId !== undefined, 'a container without a cluster id takes that of the founding');
   record = { clusterId, nodeId, incarnation, founding, ...(isMade === true && { isMade }) };
   await writeRecord(data, record);
   const config = configOf(settings, clusterId, founding);
@@ -122,7 +124,10 @@ async function prepare(
   return { clusterId, founding };
 }
 
-/** Waits for as long as it takes: whoever runs containers sees it in their log, and that they are not ready. */
+/**
+ * Waits without a limit for the founders to agree. The log says what it waits for, and the container is not ready
+ * meanwhile.
+ */
 async function agreedFounding(
   settings: ContainerSettings,
   record: FoundingRecord,
@@ -134,10 +139,13 @@ async function agreedFounding(
   const stated = settings.partitions ?? founders * PARTITIONS_PER_NODE;
   const wanted = { founders, partitions: backup?.manifest.partitions ?? stated };
   const others = othersOf(settings);
-  return exchange(others, { port, clusterId }, (told) => foundingOf(record, told, wanted), say);
+  return exchange(others, { port, clusterId }, (records) => foundingOf(record, records, wanted), say);
 }
 
-/** What others know at once. Before a backup is read: who takes part in what was founded long ago needs none. */
+/**
+ * The founding as the others know it, if they answer at once. It is read before the backup, because a cluster that was
+ * founded long ago needs none.
+ */
 async function heardFounding(
   settings: ContainerSettings,
   record: FoundingRecord,
@@ -148,7 +156,7 @@ async function heardFounding(
   const heard = await exchange(
     othersOf(settings),
     { port, clusterId },
-    (told) => ({ founding: knownFounding(record, told) }),
+    (records) => ({ founding: knownFounding(record, records) }),
     () => undefined,
   );
   return heard.founding;
@@ -158,7 +166,7 @@ function othersOf(settings: ContainerSettings): readonly Other[] {
   return foundersOf(settings).filter(({ nodeId }) => nodeId !== settings.nodeId);
 }
 
-/** Those that the cluster is founded with, or who took the place of one. */
+/** The founders of the cluster, or the nodes that replaced them. */
 function foundersOf({ founders, addressOf }: ContainerSettings): readonly Other[] {
   return Array.from({ length: founders }, (_, ordinal) => {
     const { id, http } = addressOf(ordinal);
@@ -166,7 +174,9 @@ function foundersOf({ founders, addressOf }: ContainerSettings): readonly Other[
   });
 }
 
-/** `cluster.json` of this container: where the founders are, and itself. Others tell where they are when they connect. */
+/**
+ * The `cluster.json` of this container: the founders and this node. Other nodes report their address when they connect.
+ */
 function configOf(
   settings: ContainerSettings,
   clusterId: string,

@@ -1,6 +1,6 @@
 /**
- * A founder of a cluster that begins with a backup: whether it is to, and the database that it begins with. That one is made in a
- * directory of its own, which gets the name of a database when it is whole. So nothing that a node may have run on is ever deleted.
+ * Lets a founder begin with a backup: decides whether it should, and creates its database. The database is created in a
+ * directory of its own and renamed when it is complete, so a database that a node may have used is never deleted.
  */
 import { randomBytes } from 'node:crypto';
 import { readdir, rename, rm } from 'node:fs/promises';
@@ -21,16 +21,17 @@ const UNFINISHED = '.restoring-';
 
 type Say = (line: string) => void;
 
+/** True if the node is one of the first nodes of the cluster. */
 export function isFounder(nodeId: number, { founders }: Founding): boolean {
   return founders.some(({ id }) => id === nodeId);
 }
 
 /**
- * The backup that this container is to begin with, read to its end. Undefined: there is none, or it is no founder, which has
- * everything from the others.
+ * Reads and checks the backup that this container should begin with. Undefined: there is none, or this node is not a
+ * founder and gets its data from the others.
  *
- * @param founding as far as anybody knows it
- * @throws ConfigError if it is not sound, or has another number of partitions than is stated
+ * @param founding the founding, if it is known
+ * @throws ConfigError if the backup is damaged, or its number of partitions differs from the setting
  */
 export async function backupToRestore(
   settings: ContainerSettings,
@@ -65,7 +66,7 @@ async function soundBackup(directory: string): Promise<CheckedBackup> {
 }
 
 /**
- * A founder asks it: nobody is to take its cluster for restored.
+ * Refuses a setting that would have no effect, so that nobody believes that the cluster was restored. For founders.
  *
  * @throws ConfigError if the cluster was founded without a backup, and the settings name one
  */
@@ -80,7 +81,7 @@ export function refuseFoundedWithout(settings: ContainerSettings, founding: Foun
 }
 
 /**
- * A founder asks it before its database is made.
+ * Checks the backup before the database of a founder is created.
  *
  * @throws ConfigError unless `backup` is the one that the cluster is founded with
  */
@@ -102,11 +103,15 @@ interface NewDatabase {
   readonly nodeId: number;
   readonly incarnation: string;
   readonly config: ClusterConfig;
-  /** What it is filled with. Undefined: it is empty. */
+  /** The backup to fill the database with. Undefined: it begins empty. */
   readonly backup: CheckedBackup | undefined;
 }
 
-/** @param database of which there is none yet. Starts over if an earlier attempt was cut off. */
+/**
+ * Creates the database of this node. Starts over if an earlier attempt was interrupted.
+ *
+ * @param database a path at which there is no database yet
+ */
 export async function makeDatabase(
   database: string,
   { nodeId, incarnation, config, backup }: NewDatabase,
@@ -116,10 +121,11 @@ export async function makeDatabase(
   const identity = { nodeId, incarnation, facts };
   await removeUnfinished(database);
   if (backup === undefined) return bootstrapStore(database, identity);
-  // All founders write the same, so no addresses: those may be told otherwise elsewhere. Each says its own when it connects.
+  // All founders must write the same data, so no addresses: each container may know different ones. Nodes report their
+  // address when they connect.
   const nodes = facts.founders;
   const restoration = await restorationOf({ backup, facts, nodes, isComplete: false, withoutTokens: false });
-  // Another process that makes one in the same volume finds its own gone, and ends.
+  // A random name, so that a second process in the same volume fails instead of mixing its files in.
   const unfinished = `${database}${UNFINISHED}${randomBytes(4).toString('hex')}`;
   await bootstrapStore(unfinished, identity);
   await fillFounder({
@@ -134,7 +140,7 @@ export async function makeDatabase(
   say(DENIED_TEXT);
 }
 
-/** No node ever runs on what has such a name. */
+/** Deletes interrupted attempts. No node ever runs on a directory with such a name. */
 async function removeUnfinished(database: string): Promise<void> {
   const volume = dirname(database);
   const prefix = `${basename(database)}${UNFINISHED}`;

@@ -1,6 +1,7 @@
 /**
- * `quorate container secrets`: makes what containers of a closed cluster have in common before they found it: its id, its certificates and its
- * first tokens. Asked again it keeps the id, the CA and the tokens, and issues the certificates anew. It runs no node and asks none.
+ * `quorate container secrets`: creates what the containers of a secured cluster have in common: the cluster id, the
+ * certificates and the first tokens. Run again, it keeps the id, the CA and the tokens, and issues new certificates. It
+ * starts and asks no node.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -23,24 +24,26 @@ const TOKENS = 'tokens';
 const SETTINGS = 'settings.json';
 const ROLES = ['admin', 'read'] as const;
 
+/** The options of `quorate container secrets`. */
 export interface ContainerSecretsOptions {
   readonly out: string;
-  /** Where others reach a container, with `{ordinal}` in it. */
+  /** The host name of a container, with `{ordinal}` in it. */
   readonly pattern: string;
-  /** By which clients reach all of them. */
+  /** Names by which clients reach any of the containers. */
   readonly alsoHost: readonly string[];
   readonly nodes: number;
-  /** As `QUORATE_NODE_IDS`. */
+  /** In the form of `QUORATE_NODE_IDS`. */
   readonly nodeIds: string;
-  /** Where the containers have it mounted. */
+  /** The directory at which the containers mount the files. */
   readonly mountedAt: string;
   readonly days: number;
   readonly caKey?: string;
 }
 
+/** What was created. */
 export interface ContainerSecrets {
   readonly clusterId: string;
-  /** To be mounted by every container. */
+  /** The directory that every container mounts. */
   readonly mounted: string;
   readonly tokens: string;
   readonly caKey: string;
@@ -49,6 +52,7 @@ export interface ContainerSecrets {
   readonly until: Date;
 }
 
+/** Adds `secrets` to `quorate container`. */
 export function addContainerSecretsCommand(container: Command, print: (line: string) => void): void {
   explained(container.command('secrets'), {
     does: 'make the cluster id, the certificates and the first tokens of a cluster of containers',
@@ -61,13 +65,13 @@ export function addContainerSecretsCommand(container: Command, print: (line: str
     )
     .option(
       '--also-host <name>',
-      'a name by which clients reach all of them; may be repeated',
+      'a name by which clients reach any of them; may be repeated',
       hostOption,
       [],
     )
     .option('--nodes <n>', `number of nodes, 1 to ${NODES_MAX}`, integerFrom(1, NODES_MAX), 3)
     .option('--node-ids <list>', 'as QUORATE_NODE_IDS, such as 1:1001', '')
-    .option('--out <dir>', 'a directory of its own', directoryOption, './secrets')
+    .option('--out <dir>', 'a directory only for these files', directoryOption, './secrets')
     .option('--mounted-at <dir>', 'where the containers have the certificates mounted', '/secrets')
     .option(...DAYS)
     .option(...CA_KEY)
@@ -79,14 +83,12 @@ export function addContainerSecretsCommand(container: Command, print: (line: str
       print(
         `mount ${made.mounted} in all containers, at ${options.mountedAt}: it has the cluster id and the digests of the tokens`,
       );
-      print(
-        `${made.tokens} has a token of role admin and one of role read, for those who ask and nobody else`,
-      );
+      print(`${made.tokens} has a token of role admin and one of role read: give them only to operators`);
       if (options.caKey === undefined) print(keepApart(options.out));
     });
 }
 
-/** @throws ConfigError if what is in `out` is no work of this command, or the key of the CA is elsewhere */
+/** @throws ConfigError if `out` holds other files, or the key of the CA is elsewhere */
 export async function makeContainerSecrets(options: ContainerSecretsOptions): Promise<ContainerSecrets> {
   const { out, pattern, alsoHost, nodes, mountedAt, days, caKey } = options;
   const ids = nodeIdsIn(options.nodeIds);
@@ -95,7 +97,7 @@ export async function makeContainerSecrets(options: ContainerSecretsOptions): Pr
   const clusterId = (await clusterIdIn(mounted)) ?? (await beginSettings(out, mountedAt));
   const { cert } = authorityFiles(out);
   if (!existsSync(cert)) {
-    // Nodes trust those that the first CA signed, and no other.
+    // The CA is gone. A new one would not help: nodes trust only certificates of the first CA.
     if (existsSync(nodeFiles(out, 1).cert))
       throw new ConfigError(cert, 'is gone, and nodes have certificates of that CA: bring it back');
     await makeAuthorityFor(out, clusterId);
@@ -113,7 +115,7 @@ export async function makeContainerSecrets(options: ContainerSecretsOptions): Pr
   return { clusterId, mounted, tokens: join(out, TOKENS), caKey: key, nodes: made, until };
 }
 
-/** Undefined: there are no settings yet. */
+/** Returns undefined if there are no settings yet. */
 async function clusterIdIn(mounted: string): Promise<string | undefined> {
   const text = await readTextIfAny(mounted, SETTINGS);
   if (text === undefined) return undefined;
@@ -122,7 +124,7 @@ async function clusterIdIn(mounted: string): Promise<string | undefined> {
     const { clusterId } = JSON.parse(text) as { readonly clusterId?: unknown };
     if (typeof clusterId === 'string' && clusterId !== '') return clusterId;
   } catch {
-    // As below.
+    // Reported below.
   }
   throw new ConfigError(
     path,
@@ -130,7 +132,10 @@ async function clusterIdIn(mounted: string): Promise<string | undefined> {
   );
 }
 
-/** The tokens first: settings that name a token which nobody has would close the cluster for good. */
+/**
+ * Writes the tokens before the settings. Settings that name a token which was never written would lock everybody out
+ * for good.
+ */
 async function beginSettings(out: string, mountedAt: string): Promise<string> {
   const clusterId = randomUUID();
   const tokens: TokenEntry[] = [];
@@ -159,7 +164,7 @@ function patternOption(text: string): string {
     throw new InvalidArgumentError(
       'expected a host name with {ordinal} in it, such as quorate-{ordinal}.quorate-nodes',
     );
-  // Each is a name once its ordinal is in it.
+  // With an ordinal in place, the pattern must be a valid host name.
   hostOption(text.replaceAll('{ordinal}', '0'), []);
   return text;
 }

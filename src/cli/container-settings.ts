@@ -1,6 +1,6 @@
 /**
- * What a container is told by its environment: which node it runs, where the others are, and how the cluster is to be founded. Read
- * and checked; it opens nothing but the files of settings.
+ * Reads the settings of a container from its environment: which node it runs, where the others are, and how the cluster
+ * is founded. It opens no files but those with settings.
  */
 import { readFile } from 'node:fs/promises';
 import { InvalidFieldError } from '../api/fields.ts';
@@ -10,29 +10,30 @@ import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 import { ConfigError, LOG_LEVELS, type LogLevel, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 import { LOG_FORMATS, type LogFormat } from './node-logger.ts';
 
+/** The checked settings of a container. */
 export interface ContainerSettings {
   /** Absent: the founding draws one. */
   readonly clusterId?: string;
-  /** Which of the containers this is, from 0. */
+  /** The number of this container, from 0. */
   readonly ordinal: number;
   readonly nodeId: number;
-  /** How many nodes the cluster is founded with: those of the first ordinals. */
+  /** Number of nodes that found the cluster. They have the first ordinals. */
   readonly founders: number;
-  /** Absent: not stated. */
+  /** Absent: the default. */
   readonly partitions?: number;
-  /** The directory of a backup that the cluster is to begin with. */
+  /** The directory of the backup to begin with. */
   readonly restoreFrom?: string;
-  /** Where it stands, when it founds. */
+  /** The zone of this node. Used when it founds the cluster. */
   readonly zone?: string;
-  /** Where others reach the container of an ordinal. */
+  /** Returns the address of the container with an ordinal. */
   readonly addressOf: (ordinal: number) => NodeAddress;
   readonly listen: string;
   readonly foundingPort: number;
   readonly data: string;
-  /** Of `cluster.json`: what a node of this machine may be set. */
+  /** Settings from files, in the form of `cluster.json`: those that can differ by node. */
   readonly local: Readonly<Record<string, unknown>>;
   readonly insecure: boolean;
-  /** Absent: as the settings say. */
+  /** Absent: the level in the settings files. */
   readonly logLevel?: LogLevel;
   readonly logFormat: LogFormat;
 }
@@ -42,10 +43,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const FACTS = ['founders', 'nodes', 'partitions', 'replicas'];
 const SETTINGS = 'QUORATE_SETTINGS';
 const ORDINAL_MAX = 999;
-/** Up to it they are those of ordinals. */
+/** The first id that can be set explicitly. Lower ids belong to ordinals. */
 const STATED_ID_MIN = 1_001;
 
-/** @throws ConfigError naming the variable and its bound */
+/**
+ * Reads and checks the settings.
+ *
+ * @throws ConfigError with the name of the variable and its bounds
+ */
 export async function containerSettings(environment: Environment): Promise<ContainerSettings> {
   const read = new Variables(environment);
   const ordinal = ordinalOf(read);
@@ -98,7 +103,7 @@ export async function containerSettings(environment: Environment): Promise<Conta
   };
 }
 
-/** By the name of a StatefulSet's pod, `quorate-2`, unless it is stated. */
+/** The explicit ordinal, or else the one in the host name of a StatefulSet's pod, such as `quorate-2`. */
 function ordinalOf(read: Variables): number {
   const [, ofName] = /-(\d{1,3})$/.exec(read.text('HOSTNAME', '')) ?? [];
   const stated = read.text('QUORATE_ORDINAL', ofName ?? '');
@@ -109,7 +114,10 @@ function ordinalOf(read: Variables): number {
   );
 }
 
-/** `1:1001,3:1002`: ordinal 1 is node 1001. Ids never come back, so a machine whose disk was lost needs another. */
+/**
+ * Parses `1:1001,3:1002`: ordinal 1 is node 1001. A node whose disk was lost needs a new id, because ids are never
+ * reused.
+ */
 export function nodeIdsIn(stated: string): ReadonlyMap<number, number> {
   const ids = new Map<number, number>();
   for (const part of stated.split(',').filter((each) => each.trim() !== '')) {
@@ -130,7 +138,10 @@ function zoneOf(stated: string): string | undefined {
   throw new ConfigError('QUORATE_ZONE', LABEL_BOUND);
 }
 
-/** Certificates have the id in them, so `container secrets` writes it beside them. */
+/**
+ * The cluster id from the environment or from the settings, where `container secrets` writes it because certificates
+ * contain it.
+ */
 function clusterIdOf(stated: string, ofSettings: unknown): string | undefined {
   if (ofSettings !== undefined && (typeof ofSettings !== 'string' || ofSettings === ''))
     throw new ConfigError(SETTINGS, 'must have text as clusterId');
@@ -142,7 +153,7 @@ function clusterIdOf(stated: string, ofSettings: unknown): string | undefined {
   return stated === '' ? ofSettings : stated;
 }
 
-/** Of all files together. @param paths separated by commas */
+/** Reads all settings files as one. @param paths separated by commas */
 async function localSettings(paths: string): Promise<Readonly<Record<string, unknown>>> {
   let all: Readonly<Record<string, unknown>> = {};
   for (const path of paths.split(',').flatMap((each) => each.trim() || [])) {

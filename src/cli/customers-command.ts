@@ -1,37 +1,38 @@
-/** What operators say of one customer of a running cluster: shown, changed, and taken away, over HTTP at one of its nodes. */
+/** Shows, changes and deletes the settings of one customer in a running cluster, over HTTP at one of its nodes. */
 import { answerOf, answerOfChange } from './answer-of.ts';
 import { askNode, type NodeBody, type NodeResponse } from './ask-node.ts';
 
 const ANSWER_MILLIS_MAX = 10_000;
 
+/** Which node to ask, and how to print. */
 export interface CustomersOptions {
-  /** A URL. */
+  /** The URL of a node. */
   readonly node: string;
-  /** What is shown is JSON anyway, but for what was taken away. */
+  /** Only `delete` prints text by default. Other output is always JSON. */
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
-/** What is not said stays as it is. */
+/** The changes to a customer. Absent values stay as they are. */
 export interface CustomerTerms {
-  /** '' takes it away. */
+  /** An empty text removes the tier. */
   readonly tier?: string;
-  /** In place of all that there are. */
+  /** Replaces all overrides. */
   readonly overrides?: readonly { readonly rule: string; readonly limit: number; readonly burst?: number }[];
   readonly blocked?: boolean;
-  /** How long the block lasts, in milliseconds. Absent: until an operator takes it back. */
+  /** How long the block lasts, in milliseconds. Absent: until an operator ends it. */
   readonly durationMillis?: number;
 }
 
-/** @throws ClusterCommandError also where nothing is known of the customer */
+/** @throws ClusterCommandError, also if there are no settings for the customer */
 export async function showCustomer(id: string, options: CustomersOptions): Promise<void> {
   options.print(shown(answerOf(await askNode(urlOf(id, options), ANSWER_MILLIS_MAX), options.node)));
 }
 
 /**
- * Changes what is said, of the version that was read just before.
+ * Changes a customer if nobody else has changed it since it was read here.
  *
- * @throws ClusterCommandError `unfinished` if it may have been changed
+ * @throws ClusterCommandError `unfinished` if the change may have been made
  */
 export async function changeCustomer(
   id: string,
@@ -56,11 +57,11 @@ export async function changeCustomer(
   options.print(shown(answerOfChange(answer, options.node)));
 }
 
-/** @throws ClusterCommandError `unfinished` if it may have been taken away */
+/** Deletes all settings of a customer. @throws ClusterCommandError `unfinished` if they may have been deleted */
 export async function forgetCustomer(id: string, options: CustomersOptions): Promise<void> {
   const answer = await askNode(urlOf(id, options), ANSWER_MILLIS_MAX, { method: 'DELETE' });
   const body = answerOfChange(answer, options.node);
-  options.print(options.json === true ? shown(body) : `nothing is known of customer ${id} any more`);
+  options.print(options.json === true ? shown(body) : `all settings of customer ${id} are deleted`);
 }
 
 function urlOf(id: string, { node }: CustomersOptions): URL {
@@ -78,7 +79,7 @@ function isUnknown({ status, body }: NodeResponse): boolean {
   );
 }
 
-/** Without the receipt. */
+/** The body as JSON text, without the receipt. */
 function shown(body: NodeBody): string {
   return JSON.stringify({ ...body, decided: undefined }, null, 2);
 }

@@ -1,4 +1,4 @@
-/** `quorate customers`: what the command line takes, and what it asks for. */
+/** The options of `quorate customers`, and the requests that it makes. */
 import { type Command, Option } from 'commander';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
 import { explained } from './command-help.ts';
@@ -17,14 +17,15 @@ interface CustomerPutOptions extends Asked {
   readonly unblock?: true;
 }
 
+/** Adds `customers` to the program. */
 export function addCustomersCommands(program: Command, print: (line: string) => void): void {
   const customers = explained(program.command('customers'), {
-    does: 'show and change what is so of one customer only',
+    does: 'show and change the settings of a single customer',
     examples: ['quorate customers get acme'],
   });
   withCluster(
     explained(customers.command('get'), {
-      does: 'show the tier, the limits of its own, whether it is blocked, and the version',
+      does: 'show the tier, the overrides, a block, and the version',
       examples: ['quorate customers get acme'],
     }),
   )
@@ -36,7 +37,7 @@ export function addCustomersCommands(program: Command, print: (line: string) => 
     });
   withCluster(
     explained(customers.command('put'), {
-      does: 'change what is named here, and leave the rest as it is',
+      does: 'change the given settings, and keep the others',
       examples: [
         'quorate customers put acme --tier pro --override per-customer/minute=500:1000',
         'quorate customers put acme --block --duration 600000',
@@ -44,16 +45,16 @@ export function addCustomersCommands(program: Command, print: (line: string) => 
     }),
   )
     .argument(...CUSTOMER_ID)
-    .option('--tier <tier>', "its tier; '' takes it away")
+    .option('--tier <tier>', "its tier; '' removes it")
     .option(
       '--override <rule=limit[:burst]>',
-      'a limit of its own; may be repeated, and replaces all that there are',
+      'its own limit for a rule; may be repeated, and replaces all earlier overrides',
       overrideOption,
     )
-    .option('--no-overrides', 'no limits of its own any more')
+    .option('--no-overrides', 'remove all overrides')
     .addOption(new Option('--block', 'deny everything').conflicts('unblock'))
     .addOption(durationOption().implies({ block: true }).conflicts('unblock'))
-    .option('--unblock', 'deny no more than the rules say')
+    .option('--unblock', 'end the block')
     .option(...JSON_OPTION)
     .action(async (id: string, options: CustomerPutOptions) => {
       const { tier, override, overrides, block, unblock, duration: durationMillis } = options;
@@ -70,7 +71,7 @@ export function addCustomersCommands(program: Command, print: (line: string) => 
     });
   withCluster(
     explained(customers.command('delete'), {
-      does: 'take all of it away, a block as well',
+      does: 'delete all settings, including a block',
       examples: ['quorate customers delete acme'],
     }),
   )

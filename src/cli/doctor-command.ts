@@ -1,6 +1,6 @@
 /**
- * `quorate doctor`: looks at the configuration, the nodes of this machine and the cluster they belong to, and says of everything what
- * it means and what to do. It changes nothing.
+ * `quorate doctor`: checks the configuration, the nodes on this machine and their cluster, and says for each finding
+ * what it means and what to do. It changes nothing.
  */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,20 +16,21 @@ import { fail, type Finding, ok, warn } from './finding.ts';
 import { DATA_DEFAULT } from './options.ts';
 import { survey } from './survey.ts';
 
+/** What to check. */
 export interface DoctorCommandOptions extends ClusterOptions {
-  /** Of the node; absent: all whose database is in the directory. */
+  /** The node to check. Absent: all nodes with a database in the directory. */
   readonly id?: number;
-  /** Of the package. */
+  /** The version of this package. */
   readonly version: string;
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
-/** As `engines` of the package says. */
+/** The oldest supported Node, as in `engines` of package.json. */
 const NODE_MIN = [20, 19] as const;
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' } as const;
 
-/** Whether nothing fails. */
+/** Runs all checks and prints the findings. Returns true if none fails. */
 export async function examine(options: DoctorCommandOptions): Promise<boolean> {
   const { version, json, print } = options;
   const findings = [runtimeFinding(version), ...(await foundBy(options))];
@@ -39,7 +40,10 @@ export async function examine(options: DoctorCommandOptions): Promise<boolean> {
   return isSound;
 }
 
-/** A line each, what is wrong last, where it is read first. Of several nodes one line, where it says the same. */
+/**
+ * One line for each finding, failures last, since the end of the output is read first. Equal findings of several nodes
+ * are one line.
+ */
 function linesOf(findings: readonly Finding[]): string[] {
   const lines: string[] = [];
   const count = { ok: 0, warn: 0, fail: 0 };
@@ -56,16 +60,16 @@ function linesOf(findings: readonly Finding[]): string[] {
       lines.push(`${MARKS[kind]}  ${whose}${text}`);
     }
   }
-  return [...lines, `${count.fail} failed, ${count.warn} to look at, ${count.ok} in order`];
+  return [...lines, `${count.fail} failed, ${count.warn} need attention, ${count.ok} ok`];
 }
 
-/** What was named and nothing else: a node, or a directory with the machine that it is on. */
+/** Checks only what was named: a node, or a directory and its machine. */
 async function foundBy(options: DoctorCommandOptions): Promise<Finding[]> {
   const { node, data = DATA_DEFAULT, version } = options;
   if (node !== undefined) return clusterFindings(await clusterOf(options), version);
   const { findings, config } = await examineConfig(data);
   if (config !== undefined) return [...findings, ...(await machineFindings(options, config))];
-  // Nothing was named, and nothing is there: as for every command.
+  // Without options and without ./data, ask the default node, as all commands do.
   if (options.data === undefined && !(await isThere(data)))
     return [missingFinding(data), ...(await clusterFindings(await clusterOf(options), version))];
   return [...findings];
@@ -81,7 +85,7 @@ async function isThere(directory: string): Promise<boolean> {
 function missingFinding(data: string): Finding {
   return warn(
     CONFIG_CHECK,
-    `there is no cluster in ${data}, so nothing of this machine is looked at`,
+    `there is no cluster in ${data}, so this machine was not checked`,
     'name the directory of the cluster with --data, or create one with `quorate init`',
   );
 }
@@ -100,11 +104,11 @@ async function machineFindings(options: DoctorCommandOptions, config: ClusterCon
   const findings: Finding[] = [];
   let cluster: AskedCluster | undefined;
   try {
-    // First: from now on this process trusts its nodes.
+    // First, so that this process trusts the nodes in the following checks.
     cluster = await clusterOf(options);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    findings.push(fail('cluster', error.message, 'mend that, or give the CA of the cluster with --ca'));
+    findings.push(fail('cluster', error.message, 'fix that, or give the CA of the cluster with --ca'));
   }
   let isRunning = false;
   for (const each of ids) {
@@ -132,9 +136,9 @@ async function idsHere(directory: string, { nodes }: ClusterConfig): Promise<num
 }
 
 /**
- * What the nodes say of each other: clocks, versions, and all that `quorate status` finds.
+ * Checks what the nodes report about each other: clocks, versions, and all that `quorate status` checks.
  *
- * @param isRunning some node of it should answer
+ * @param isRunning true if a node should answer
  */
 async function clusterFindings(cluster: AskedCluster, version: string, isRunning = true): Promise<Finding[]> {
   try {
@@ -144,7 +148,7 @@ async function clusterFindings(cluster: AskedCluster, version: string, isRunning
       (problem.passes === true ? warn : fail)('cluster', problem.found, problem.action),
     );
     if (problems.length === 0)
-      findings.push(ok('cluster', `${found.nodes.length} nodes, nothing is wrong, as ${found.asked} says`));
+      findings.push(ok('cluster', `${found.nodes.length} nodes, no problems, as reported by ${found.asked}`));
     const clocks = found.nodes.map(({ node }) => `node ${node.id} ${node.clock ?? 'unknown'}`);
     findings.push(ok('clock rates', `against a majority: ${clocks.join(', ')}`));
     const others = found.nodes.flatMap(({ node, metrics }) => {
@@ -160,13 +164,13 @@ async function clusterFindings(cluster: AskedCluster, version: string, isRunning
             `bring all nodes to one version, one after the other; this command is ${version}`,
           ),
     );
-    // What somebody wanted, or passes, is nothing to repair.
+    // Notes describe wanted or passing states, so there is nothing to repair.
     return [...findings, ...notes.map((note) => ok('note', note))];
   } catch (error) {
     if (!(error instanceof ClusterCommandError)) throw error;
     if (error.outcome === 'refused')
-      return [fail('cluster', error.message, 'show a token of role read, or give --ca, and look again')];
-    const nobody = `nobody answers at ${cluster.urls.join(', ')}`;
+      return [fail('cluster', error.message, 'use a token of role read, or give --ca, and try again')];
+    const nobody = `no node answers at ${cluster.urls.join(', ')}`;
     return [
       (isRunning ? fail : warn)('cluster', nobody, 'start its nodes, or name one that runs with --node'),
     ];

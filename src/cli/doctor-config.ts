@@ -1,4 +1,4 @@
-/** `quorate doctor` on `cluster.json`: what is wrong in it, and in which line. Reads only. */
+/** The `quorate doctor` check of `cluster.json`: what is wrong in it, and in which line. It only reads. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isNode, LineCounter, parseDocument } from 'yaml';
@@ -6,9 +6,11 @@ import { parseCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { fail, type Finding, ok } from './finding.ts';
 
+/** The name of this check in findings. */
 export const CONFIG_CHECK = 'cluster.json';
 const CHECK = CONFIG_CHECK;
 
+/** Checks the file. Returns the configuration if it is valid. */
 export async function examineConfig(
   directory: string,
 ): Promise<{ readonly findings: readonly Finding[]; readonly config?: ClusterConfig }> {
@@ -35,12 +37,15 @@ export async function examineConfig(
   }
 }
 
-/** Of what a field such as `nodes[1].http.port` names, or what it should be in; or of the first mistake in what is no JSON. */
+/**
+ * The line of a field such as `nodes[1].http.port`, or of its parent if it is missing. If the text is not JSON, the
+ * line of the first mistake.
+ */
 export function lineOf(text: string, field: string): number | undefined {
   const mistake = mistakeIn(text);
   if (mistake !== undefined) return text.slice(0, mistake).split('\n').length;
   const lines = new LineCounter();
-  // JSON is YAML, and this parser knows where it read what.
+  // JSON is also YAML, and the YAML parser keeps line numbers.
   const document = parseDocument(text, { lineCounter: lines });
   const steps = field.split(/[.[\]]+/).filter((step) => step !== '');
   for (let depth = steps.length; depth > 0; depth -= 1) {
@@ -51,14 +56,14 @@ export function lineOf(text: string, field: string): number | undefined {
   return undefined;
 }
 
-/** Where what is no JSON begins; undefined: it is JSON. */
+/** The offset at which the text stops being JSON. Undefined: it is valid JSON. */
 function mistakeIn(text: string): number | undefined {
   try {
     JSON.parse(text);
     return undefined;
   } catch (error) {
     const [, position] = /position (\d+)/.exec(String(error)) ?? [];
-    // What is missing at the end is missing behind the last line of it.
+    // If something is missing at the end, point at the end of the last line with text.
     return Math.min(Number(position ?? Infinity), text.trimEnd().length);
   }
 }

@@ -1,4 +1,7 @@
-/** `quorate doctor` on one node of this machine: its database, disk, ports, certificates and doors. Reads only. */
+/**
+ * The `quorate doctor` checks of one node of this machine: database, disk, ports, certificates and listeners. It only
+ * reads.
+ */
 import { readFile, realpath } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { examineStore } from '../../storage/examine.ts';
@@ -16,18 +19,20 @@ import { fail, type Finding, ok, warn } from './finding.ts';
 import { discardsAtOnce, type Mount, mountOf } from './mounts.ts';
 import { bytesText } from './text-table.ts';
 
+/** The node to check. */
 export interface ExaminedNode {
   readonly findings: readonly Finding[];
-  /** A process has its database open. */
+  /** A process has the database of the node open. */
   readonly isRunning: boolean;
 }
 
 const DAY_MILLIS = 86_400_000;
 const CERTIFICATE_DAYS_MIN = 30;
-/** So many times the floor should be free. */
+/** Warn if less than this many times the floor is free. */
 const FREE_FLOORS_MIN = 4;
 const ANSWER_MILLIS_MAX = 2_000;
 
+/** Runs all checks of one node. */
 export async function examineNode(
   directory: string,
   config: ClusterConfig,
@@ -72,7 +77,7 @@ function storeFinding(id: number, store: Awaited<ReturnType<typeof examineStore>
 async function removalFindings(id: number, database: string): Promise<Finding[]> {
   const known = await readKnownMembers(database);
   if (known?.isRemoved !== true) return [];
-  const action = 'do not start it again; its directory may be deleted';
+  const action = 'do not start it again; you can delete its directory';
   return [warn(`node ${id}: membership`, 'it was removed from the cluster', action)];
 }
 
@@ -80,13 +85,16 @@ async function diskFindings(id: number, database: string, floorBytes: number): P
   return [await roomFinding(id, database, floorBytes), ...mountFindings(id, await mountAt(database))];
 }
 
-/** Undefined where the system does not tell. */
+/** Returns undefined on systems without /proc/self/mountinfo. */
 async function mountAt(directory: string): Promise<Mount | undefined> {
   const mountinfo = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return mountOf(await realpath(directory), mountinfo);
 }
 
-/** LevelDB deletes files of some 32 MB as it goes. One such deletion stalled all synced writes of a machine for 150 to 330 ms. */
+/**
+ * Checks for the mount option `discard`. LevelDB deletes files of about 32 MB while it runs, and with `discard` one
+ * deletion stalled all synced writes of a machine for 150 to 330 ms.
+ */
 export function mountFindings(id: number, mount: Mount | undefined): Finding[] {
   if (mount === undefined) return [];
   const check = `node ${id}: mount`;
@@ -146,7 +154,7 @@ async function portFindings(
   return findings;
 }
 
-/** Somebody listens at its HTTP address, or at another one of a node that does not run: is it our node? */
+/** Finds out whether the program that has a port is this node. */
 async function holderFinding(
   check: string,
   { tls }: ClusterConfig,
@@ -167,12 +175,12 @@ async function holderFinding(
   const said = messageOf(answer.body) ?? `status ${answer.status}`;
   return warn(
     check,
-    `taken, and who answers there does not say that it is this node: ${said}`,
-    'show a token of role read, or give --ca, and look again',
+    `taken, and the program there does not report that it is this node: ${said}`,
+    'use a token of role read, or give --ca, and try again',
   );
 }
 
-/** Undefined: it could be listened there. */
+/** Returns undefined if the address is free. */
 async function listenProblem({ host, port }: HostPort): Promise<string | undefined> {
   const server = createServer();
   return new Promise((resolve) => {
@@ -235,7 +243,7 @@ async function exposureFinding(database: string, config: ClusterConfig, node: No
     return ok(
       check,
       open === undefined
-        ? 'who shows a token, and nobody else'
+        ? 'only requests with a token'
         : `open to every program on this machine: no ${lacks.join(' and no ')}`,
     );
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * `quorate drain`: has a node of a running cluster hand over what it leads and take no requests, or ends that, and waits until it
- * is so. A repetition changes nothing, so it may be asked again whatever became of it before.
+ * `quorate drain`: makes a node hand over its leadership and stop taking requests, or undoes that, and waits until it
+ * is done. It can be repeated at any time.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isClusterReport } from '../api/cluster-report.ts';
@@ -8,13 +8,14 @@ import { noNodeAt } from './answer-of.ts';
 import { askNode, messageOf } from './ask-node.ts';
 import { askUntilAccepted } from './ask-until-accepted.ts';
 
+/** What to drain, and how long to wait. */
 export interface DrainCommandInit {
   /** The URL of any node of the cluster. */
   readonly node: string;
-  /** Of the node that is drained. */
+  /** The id of the node to drain. */
   readonly id: number;
   readonly isDraining: boolean;
-  /** Whether to wait until it leads nothing, or takes requests again. */
+  /** Wait until the node leads nothing, or with `--undo` until it takes requests again. */
   readonly wait: boolean;
   readonly timeoutMillis: number;
   readonly json?: true;
@@ -24,21 +25,25 @@ export interface DrainCommandInit {
 const AGAIN_MILLIS = 500;
 const STATUS_MILLIS_MAX = 2_000;
 
-/** What a node is doing, as it says itself and as the one that was asked knows. */
+/** The state of the node, as reported by itself and by the node that was asked. */
 interface Progress {
-  /** Groups that it leads; undefined: nobody could be asked. */
+  /** Number of groups that it leads. Undefined: no node could be asked. */
   readonly leads: number | undefined;
   readonly isDone: boolean;
   readonly text: string;
 }
 
-/** `pending`: it is accepted, and not done yet. @throws ClusterCommandError if it is refused, or nobody could be asked */
+/**
+ * Returns `pending` if the request was accepted but is not done yet.
+ *
+ * @throws ClusterCommandError if it was refused, or no node could be asked
+ */
 export async function drainNode(init: DrainCommandInit): Promise<'done' | 'pending'> {
   const { node, id, isDraining, wait, timeoutMillis, json, print } = init;
   const say = json === true ? (): void => undefined : print;
   const deadline = performance.now() + timeoutMillis;
   await accepted(init, deadline, say);
-  say(`node ${id} is to ${isDraining ? 'be drained' : 'take requests again'}, as ${node} says`);
+  say(`${node} has accepted: node ${id} will ${isDraining ? 'be drained' : 'take requests again'}`);
   let progress = await progressOf(init);
   let said = '';
   while (wait && !progress.isDone && performance.now() < deadline) {
@@ -50,7 +55,7 @@ export async function drainNode(init: DrainCommandInit): Promise<'done' | 'pendi
   const { leads, isDone, text } = progress;
   if (json === true)
     print(JSON.stringify({ node: id, draining: isDraining, leads: leads ?? null, done: isDone }));
-  else print(isDone ? `done: ${text}` : `not done yet: ${text}; it goes on by itself`);
+  else print(isDone ? `done: ${text}` : `not done yet: ${text}; the cluster continues without this command`);
   return isDone || !wait ? 'done' : 'pending';
 }
 
@@ -73,7 +78,7 @@ async function accepted(
 async function progressOf({ node: asked, id, isDraining }: DrainCommandInit): Promise<Progress> {
   const { status, body } = await askNode(new URL('/v1/cluster', asked), STATUS_MILLIS_MAX);
   if (status !== 200 || !isClusterReport(body)) {
-    const text = `${asked} does not say how the cluster is: ${messageOf(body) ?? `status ${status}`}`;
+    const text = `${asked} does not report the state of the cluster: ${messageOf(body) ?? `status ${status}`}`;
     return { leads: undefined, isDone: false, text };
   }
   const node = body.nodes.find((each) => each.id === id);
@@ -81,11 +86,11 @@ async function progressOf({ node: asked, id, isDraining }: DrainCommandInit): Pr
   if (node === undefined) return { leads: known, isDone: true, text: `node ${id} was removed` };
   const { http, up } = node;
   if (!up) return { leads: known, isDone: isDraining && known === 0, text: `node ${id} does not run` };
-  if (http === null) return { leads: known, isDone: false, text: `where node ${id} answers is not known` };
+  if (http === null) return { leads: known, isDone: false, text: `the address of node ${id} is not known` };
   const ready = new URL('/readyz', `${new URL(asked).protocol}//${http}`);
   const { body: said } = await askNode(ready, STATUS_MILLIS_MAX);
   const { status: state, leads: own } = said;
-  // It knows of group 0 as well, and both may be behind.
+  // The node itself counts group 0 too. Either number may be old, so take the larger one.
   const leads = Math.max(known, typeof own === 'number' ? own : 0);
   const text = `node ${id} leads ${leads} groups, and says: ${typeof state === 'string' ? state : (messageOf(said) ?? 'nothing')}`;
   const isDone = isDraining ? state === 'draining' && leads === 0 : state === 'ready';

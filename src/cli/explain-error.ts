@@ -1,4 +1,4 @@
-/** What a command says of an error on the terminal, in one sentence, and the code it exits with. It decides nothing else. */
+/** Turns an error of a command into one sentence for the terminal and an exit code. */
 import { CommanderError } from 'commander';
 import { BackupError } from '../backup/backup-error.ts';
 import { ConfigError } from '../config/config.ts';
@@ -6,38 +6,38 @@ import { ClusterCommandError } from './ask-node.ts';
 import { ForeignStoreError } from '../../storage/errors.ts';
 import { fileAdvice } from '../../storage/file-errors.ts';
 
-/** What was to be checked was read, and is wrong: not the command, but what it found. */
+/** The command worked, and what it checked is wrong. */
 export const EXIT_MISTAKES = 1;
-/** As in sysexits.h. A wrong option, value or configuration: nothing was changed. */
+/** As in sysexits.h. A wrong option, value or configuration. Nothing was changed. */
 export const EXIT_USAGE = 64;
-/** An address is taken, or nobody listens there. Nothing was changed, and trying again may help. */
+/** A port is taken, or no node answers. Nothing was changed, and a retry may help. */
 export const EXIT_UNAVAILABLE = 69;
-/** The node stopped itself, or refused to start, because its disk or state cannot be trusted. */
+/** The node stopped, or refused to start, because its disk or its state cannot be trusted. */
 export const EXIT_FATAL = 70;
-/** It was accepted or may yet be, and is not done: waiting longer may be all it takes. */
+/** The change was accepted, or may have been, and is not finished. Waiting longer may be enough. */
 export const EXIT_TEMPORARY = 75;
 
-/** Of every command; some say of their own what their codes mean. */
+/** What the exit codes mean for every command. Some commands replace a text by a more exact one. */
 export const EXIT_WORDS: Readonly<Record<number, string>> = {
-  0: 'it is done, or all is well',
-  [EXIT_MISTAKES]: 'what was looked at is wrong, or a request is denied',
-  [EXIT_USAGE]: 'a wrong option, value or configuration, or a refusal; nothing was changed',
+  0: 'done, or no problem found',
+  [EXIT_MISTAKES]: 'a check found a problem, or a request was denied',
+  [EXIT_USAGE]: 'a wrong option, value or configuration, or the cluster refused; nothing was changed',
   [EXIT_UNAVAILABLE]: 'no node answers, or a port is taken; nothing was changed',
   [EXIT_FATAL]: 'the database or state of the node cannot be trusted',
-  [EXIT_TEMPORARY]: 'it is not finished, or it is not known whether it was done',
+  [EXIT_TEMPORARY]: 'not finished, or it is unknown whether the change was made',
 };
 
-/** The cluster that is to be started runs, or another one on its ports. */
+/** The cluster to start is running already, or another one is using its ports. */
 export class AlreadyRunningError extends Error {
   readonly code = 'ALREADY_RUNNING';
   override readonly name = 'AlreadyRunningError';
 }
 
-/** A node of the cluster that is being started ended, for a reason that it told by its exit code. */
+/** A node ended while the cluster was starting. Its exit code gives the reason. */
 export class NodeEndedError extends Error {
   readonly code = 'NODE_ENDED';
   override readonly name = 'NodeEndedError';
-  /** Null: a signal ended it. */
+  /** Null: a signal ended the node. */
   readonly exitCode: number | null;
 
   constructor(message: string, exitCode: number | null) {
@@ -58,11 +58,13 @@ const EXIT_OF_OUTCOME: Readonly<Record<ClusterCommandError['outcome'], number>> 
   unfinished: EXIT_TEMPORARY,
 };
 
+/** What to print, and the exit code. */
 export interface Explanation {
   readonly message: string;
   readonly exitCode: number;
 }
 
+/** Explains any error. */
 export function explain(error: unknown): Explanation {
   if (error instanceof CommanderError)
     return { message: '', exitCode: error.exitCode === 0 ? 0 : EXIT_USAGE };
@@ -78,13 +80,13 @@ export function explain(error: unknown): Explanation {
   return explainListen(error) ?? { message: explainFile(error), exitCode: EXIT_FATAL };
 }
 
-/** The errors of files name them. */
+/** Node's errors about files contain the path. */
 function explainFile(error: Error): string {
   const advice = 'path' in error ? fileAdvice(error) : undefined;
   return advice === undefined ? error.message : `${error.message}: ${advice}`;
 }
 
-/** Node names the address and the port in the errors of `listen`, and in no others. */
+/** Only errors of `listen` have both an address and a port. */
 function explainListen(error: Error & { syscall?: string; code?: string }): Explanation | undefined {
   if (error.syscall !== 'listen') return undefined;
   const { address, port } = error as { address?: string; port?: number };
@@ -98,9 +100,12 @@ function explainListen(error: Error & { syscall?: string; code?: string }): Expl
         exitCode: EXIT_UNAVAILABLE,
       };
     case 'EADDRNOTAVAIL':
-      return { message: `${address} is no address of this machine; see cluster.json`, exitCode: EXIT_USAGE };
+      return {
+        message: `${address} is not an address of this machine; check cluster.json`,
+        exitCode: EXIT_USAGE,
+      };
     case 'EACCES':
-      return { message: `${where} needs privileges; choose one above 1023`, exitCode: EXIT_USAGE };
+      return { message: `${where} needs privileges; choose a port above 1023`, exitCode: EXIT_USAGE };
     default:
       return undefined;
   }

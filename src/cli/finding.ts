@@ -1,26 +1,30 @@
-/** What `quorate doctor` found: each in words, with what to do about it. */
+/** A finding of `quorate doctor`: what was checked, the result, and what to do. */
 
+/** `fail`: the node cannot start or cannot decide, or soon will not. `warn`: it works, but needs attention. */
 export type FindingResult = 'ok' | 'warn' | 'fail';
 
+/** The result of one check. */
 export interface Finding {
-  /** What was looked at, as `node 2: disk`. */
+  /** What was checked, such as `node 2: disk`. */
   readonly check: string;
-  /** `fail`: a node does not start, or decides nothing, or soon. `warn`: it works, and somebody should look. */
   readonly result: FindingResult;
-  /** What is so. */
+  /** What the check found. */
   readonly found: string;
-  /** What to do; absent where nothing is to be done. */
+  /** What to do. Absent: nothing. */
   readonly action?: string;
 }
 
+/** A check that passed. */
 export function ok(check: string, found: string): Finding {
   return { check, result: 'ok', found };
 }
 
+/** A check that needs attention. */
 export function warn(check: string, found: string, action: string): Finding {
   return { check, result: 'warn', found, action };
 }
 
+/** A check that failed. */
 export function fail(check: string, found: string, action: string): Finding {
   return { check, result: 'fail', found, action };
 }

@@ -1,6 +1,7 @@
 /**
- * Containers of one cluster tell each other, over a port of its own, what their volumes remember: so the first ones agree on what the
- * cluster is founded with, and later ones learn it. It holds no secret, and whoever tells something wrong keeps a node out at most.
+ * Lets the containers of a cluster read each other's founding records over a port of its own. From them the first
+ * containers agree on how the cluster is founded, and later ones learn it. Records contain no secrets; the worst that a
+ * false record can do is to keep a node from starting.
  */
 import { createServer, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,7 +14,7 @@ const ANSWER_MILLIS_MAX = 2_000;
 const ANSWER_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 64;
 
-/** Tells what `record` gives, for as long as the process runs. Rejects if the address cannot be taken. */
+/** Serves the current record while the process runs. Rejects if the address cannot be used. */
 export async function serveRecord(
   address: { readonly host: string; readonly port: number },
   record: () => FoundingRecord,
@@ -37,21 +38,22 @@ export async function serveRecord(
   return server;
 }
 
+/** Another container. */
 export interface Other {
   readonly nodeId: number;
   readonly host: string;
 }
 
 /**
- * Asks all others again and again, until `conclude` has a result.
+ * Asks all other containers again and again until `conclude` returns a result.
  *
- * @param say told what is waited for, when that changes
- * @throws what `conclude` throws
+ * @param say called with what is missing, each time that changes
+ * @throws the errors of `conclude`
  */
 export async function exchange<Result>(
   others: readonly Other[],
   { port, clusterId }: { readonly port: number; readonly clusterId: string | undefined },
-  conclude: (told: ReadonlyMap<number, FoundingRecord>) => Result | undefined,
+  conclude: (records: ReadonlyMap<number, FoundingRecord>) => Result | undefined,
   say: (line: string) => void,
 ): Promise<Result> {
   let said = '';
@@ -59,15 +61,15 @@ export async function exchange<Result>(
     const answers = await Promise.all(
       others.map(async (other) => [other, await recordOf(other, port)] as const),
     );
-    const told = new Map<number, FoundingRecord>();
+    const records = new Map<number, FoundingRecord>();
     const missing: string[] = [];
     for (const [{ nodeId, host }, record] of answers) {
       const where = `node ${nodeId} at ${host}`;
       if (record === undefined) missing.push(`${where}, which does not answer`);
-      else if (record.nodeId === nodeId && isOf(record, clusterId)) told.set(nodeId, record);
+      else if (record.nodeId === nodeId && isOf(record, clusterId)) records.set(nodeId, record);
       else missing.push(`${where}, where node ${record.nodeId} of ${clusterName(record.clusterId)} is`);
     }
-    const result = conclude(told);
+    const result = conclude(records);
     if (result !== undefined) return result;
     const line =
       missing.length === 0 ? 'waiting for node 1 to found the cluster' : `waiting for ${missing.join('; ')}`;
@@ -77,12 +79,15 @@ export async function exchange<Result>(
   }
 }
 
-/** Whoever was given no id takes part in what draws one, and in nothing that was given one. */
+/** A container without a cluster id only accepts records of a founding that draws its id. */
 function isOf({ clusterId: other, founding }: FoundingRecord, clusterId: string | undefined): boolean {
   return other === clusterId || (clusterId === undefined && founding?.clusterId === other);
 }
 
-/** Undefined: nobody answers there, or what is no record. The name is looked up anew each time. */
+/**
+ * Reads the record of another container. Undefined: it does not answer, or with something else. The host name is
+ * resolved anew each time.
+ */
 async function recordOf({ host }: Other, port: number): Promise<FoundingRecord | undefined> {
   try {
     const url = `http://${addressText({ host, port })}${PATH}`;

@@ -1,6 +1,7 @@
 /**
- * What the volume of a container remembers of how its database came to be, and what it tells other containers of that. A volume has an
- * incarnation from its first moment on: no other volume is ever taken for it, so one that was lost cannot come back empty.
+ * The founding record in the volume of a container: how its database came to be. Containers show it to each other. A
+ * volume gets a random incarnation when it is first used, so a lost volume cannot be replaced by an empty one
+ * unnoticed.
  */
 import { readTextIfAny, writeTextSynced } from '../../storage/files.ts';
 import type { Founder } from '../../storage/identity.ts';
@@ -15,41 +16,47 @@ const FILE = 'founding.json';
 const REPLICAS_MAX = 3;
 const SHA256 = /^[0-9a-f]{64}$/;
 
-/** What the cluster was founded with, the same everywhere and for good. */
+/** The facts that the cluster was founded with. They are equal on all nodes and never change. */
 export interface Founding {
-  /** Drawn by the founding. Absent: all founders were given one. */
+  /** Drawn at the founding. Absent: the founders got the id as a setting. */
   readonly clusterId?: string;
   readonly partitions: number;
   readonly replicas: number;
   readonly founders: readonly Founder[];
-  /** The SHA-256 of the manifest of the backup that its groups begin with. Absent: they begin empty. */
+  /** SHA-256 of the manifest of the backup that the cluster begins with. Absent: it begins empty. */
   readonly backup?: string;
-  /** Where founders stood that said so. Later the cluster itself keeps that. */
+  /** The zones of the founders that had one. Later changes are kept by the cluster, not here. */
   readonly zones?: readonly FounderZone[];
 }
 
+/** The zone of a founder. */
 export interface FounderZone {
   readonly id: number;
   readonly zone: string;
 }
 
+/** The founding record of a volume. */
 export interface FoundingRecord {
-  /** Absent: none was given, and the founding that draws one is not agreed on yet. */
+  /** Absent: there is no setting, and the founding that draws an id is not agreed on yet. */
   readonly clusterId?: string;
   readonly nodeId: number;
   readonly incarnation: string;
-  /** Told by a founder until the founding is agreed on: the backup that it would begin with. Absent: with none. */
+  /**
+   * Set by a founder until the founding is agreed on: the SHA-256 of the backup that it would begin with. Absent: none.
+   */
   readonly backup?: string;
-  /** Told by a founder until the founding is agreed on: where it stands. */
+  /** Set by a founder until the founding is agreed on: its zone. */
   readonly zone?: string;
-  /** Absent: it is not agreed on yet. */
+  /** Absent: the founding is not agreed on yet. */
   readonly founding?: Founding;
-  /** The database was made: should it be gone, it must not be made again. */
+  /** The database was created. If it is missing now, it must not be created again. */
   readonly isMade?: true;
 }
 
 /**
- * @param own as the container was told; without a cluster id, whichever the volume has
+ * Reads the record of a volume, or creates it.
+ *
+ * @param own the settings of the container; without a cluster id, that of the volume is accepted
  * @throws ConfigError if the volume belongs to another node or cluster
  */
 export async function openRecord(
@@ -73,16 +80,17 @@ export async function openRecord(
   return written;
 }
 
-/** For people. */
+/** The cluster in words, for messages. */
 export function clusterName(clusterId: string | undefined): string {
   return clusterId === undefined ? 'a cluster without an id yet' : `cluster ${clusterId}`;
 }
 
+/** Writes the record atomically. */
 export async function writeRecord(directory: string, record: FoundingRecord): Promise<void> {
   await writeTextSynced(directory, FILE, `${JSON.stringify(record, null, 2)}\n`);
 }
 
-/** @throws ConfigError naming `source` */
+/** Parses a record. @throws ConfigError with `source` as the field */
 export function recordIn(text: string, source: string): FoundingRecord {
   try {
     return validRecord(JSON.parse(text));
@@ -167,16 +175,16 @@ function sha256At(value: unknown, path: string): string {
 }
 
 /**
- * The founding that a volume remembers, its own or another.
+ * Returns the founding that this volume or another one remembers.
  *
- * @param told by the founders that answered, by node
+ * @param records the records of the founders that answered, by node id
  * @throws ConfigError if the cluster was founded with another volume of this node
  */
 export function knownFounding(
   own: FoundingRecord,
-  told: ReadonlyMap<number, FoundingRecord>,
+  records: ReadonlyMap<number, FoundingRecord>,
 ): Founding | undefined {
-  const all = [own, ...told.values()].flatMap(({ founding }) => founding ?? []);
+  const all = [own, ...records.values()].flatMap(({ founding }) => founding ?? []);
   const [known, ...others] = all;
   const other = others.find(({ clusterId }) => clusterId !== known?.clusterId);
   if (other !== undefined)
@@ -188,34 +196,35 @@ export function knownFounding(
   if (same === undefined || same.incarnation === own.incarnation) return known;
   throw new ConfigError(
     `node ${own.nodeId}`,
-    'has another volume than the cluster was founded with: what that one promised would be forgotten. Bring that volume back, or ' +
-      'give this container a new id in QUORATE_NODE_IDS and add that in place of the old one',
+    'has another volume than the one that the cluster was founded with, so its votes and grants would be lost. Bring that volume back, or ' +
+      'give this container a new id in QUORATE_NODE_IDS and replace the old node by it',
   );
 }
 
 /**
- * What a container concludes from its own record and those that the founders told.
+ * Decides the founding from the own record and those of the other founders.
  *
- * @param told those of all other founders that answered, by node
- * @returns undefined while it has to wait
- * @throws ConfigError if the cluster was founded with another volume of this node, or founders would begin with different backups
+ * @param records the records of the founders that answered, by node id
+ * @returns undefined while records are missing
+ * @throws ConfigError if the cluster was founded with another volume of this node, or the founders would begin with
+ *   different backups
  */
 export function foundingOf(
   own: FoundingRecord,
-  told: ReadonlyMap<number, FoundingRecord>,
+  records: ReadonlyMap<number, FoundingRecord>,
   { founders, partitions }: { readonly founders: number; readonly partitions: number },
 ): Founding | undefined {
-  const known = knownFounding(own, told);
+  const known = knownFounding(own, records);
   if (known !== undefined) return known;
   const ids = Array.from({ length: founders }, (_, i) => i + 1);
   if (!ids.includes(own.nodeId)) return undefined;
-  const all = ids.map((id) => (id === own.nodeId ? own : told.get(id)));
+  const all = ids.map((id) => (id === own.nodeId ? own : records.get(id)));
   for (const other of all) if (other !== undefined) refuseDifferent(own, other);
-  // One alone founds, and only while all others say that they never heard of a cluster.
+  // Only node 1 founds a cluster, and only after all other founders have answered that they know of none.
   if (own.nodeId !== 1 || !all.every((record) => record !== undefined)) return undefined;
   const zones = all.flatMap(({ nodeId: id, zone }) => (zone === undefined ? [] : [{ id, zone }]));
   return {
-    // No other volume has it, so no other cluster does.
+    // The incarnation of the volume is unique, so it can be the id of the cluster.
     ...(own.clusterId === undefined && { clusterId: own.incarnation }),
     partitions,
     replicas: Math.min(REPLICAS_MAX, founders),
@@ -225,7 +234,7 @@ export function foundingOf(
   };
 }
 
-/** What each of them put into its database would be no part of one cluster. */
+/** Databases from different backups would not form one cluster. */
 function refuseDifferent(own: FoundingRecord, other: FoundingRecord): void {
   if (own.backup === other.backup) return;
   const each = [own, other].map(({ nodeId, backup }) =>
@@ -235,6 +244,6 @@ function refuseDifferent(own: FoundingRecord, other: FoundingRecord): void {
   );
   throw new ConfigError(
     'QUORATE_RESTORE_FROM',
-    `must be the same backup in all founders, or unset in all: ${each.join(', ')}. Set it alike, and start them again`,
+    `must be the same backup in all founders, or unset in all: ${each.join(', ')}. Use the same setting, and start them again`,
   );
 }

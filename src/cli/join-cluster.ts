@@ -1,6 +1,6 @@
 /**
- * `quorate join`: prepares a directory for a node that joins a running cluster: its empty database, and its addresses
- * in the local `cluster.json`. Cut off at any point, it can be repeated. It never makes a database anew that was there.
+ * `quorate join`: prepares a directory for a node that joins a running cluster: an empty database, and an entry in the
+ * local `cluster.json`. It can be repeated after an interruption, and never recreates a database that existed.
  */
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { hasStore } from '../../storage/files.ts';
@@ -12,10 +12,14 @@ import { type ClusterConfig, ConfigError, validateConfig } from '../config/confi
 import { localNodes } from './local-nodes.ts';
 import type { NodeId } from '../../raft/types.ts';
 
-/** What is to be told about it, line by line. */
+/** The lines to print. */
 export type JoinReport = readonly string[];
 
-/** @throws ConfigError if this id or these addresses cannot be taken, or the errors of the database */
+/**
+ * Prepares the node.
+ *
+ * @throws ConfigError if the id or the addresses are taken, and errors of the database
+ */
 export async function joinCluster(directory: string, node: NodeAddress): Promise<JoinReport> {
   const config = await readCluster(directory);
   if (config === undefined) {
@@ -36,19 +40,19 @@ export async function joinCluster(directory: string, node: NodeAddress): Promise
   const joined = validateConfig({ ...config, nodes: [...others.kept, node] });
   if (hasDatabase) await checkOwn(database, id, config);
   else await bootstrapStore(database, { nodeId: id, incarnation: drawIncarnation(), facts: factsOf(config) });
-  // Last: a node that the file lists has had a database, and must not get another.
+  // Last, because the entry in the file means that the database was created.
   await writeCluster(directory, joined);
   const replaced = others.dropped.map(
     (other) => `node ${other.id} was at that address; cluster.json does not list it any more`,
   );
-  // Only `nodes add` makes them known.
+  // The labels become known to the cluster with `nodes add`.
   const { http, peer, zone, host } = node;
   const labels = `${zone === undefined ? '' : ` --zone ${zone}`}${host === undefined ? '' : ` --host ${host}`}`;
   const add = `quorate nodes add ${id} --http ${addressText(http)} --peer ${addressText(peer)}${labels}`;
   return [...replaced, `node ${id} is prepared: run it, then add it with \`${add}\``];
 }
 
-/** A join that was completed before. Its database was complete then: if it is gone, so is what it promised. */
+/** The file lists the node, so its database was complete. If the database is missing now, its promises are lost. */
 function repeated(node: NodeAddress, listed: NodeAddress, hasDatabase: boolean): JoinReport {
   if (!hasDatabase) {
     throw new ConfigError(
@@ -63,19 +67,21 @@ function repeated(node: NodeAddress, listed: NodeAddress, hasDatabase: boolean):
   }
   throw new ConfigError(
     'id',
-    `${node.id} is prepared already, at ${told(listed, 'and')}; edit cluster.json to move it`,
+    `${node.id} is prepared already, at ${addressesText(listed, 'and')}; edit cluster.json to move it`,
   );
 }
 
-/** A database is there, and the file does not know of it: the join was cut off in between, or the file is a new copy. */
+/**
+ * The database exists, but the file does not list the node: an earlier join was interrupted, or the file is a new copy.
+ */
 async function checkOwn(database: string, nodeId: NodeId, config: ClusterConfig): Promise<void> {
   const store = await openStore(database, { nodeId, facts: factsOf(config) });
   await store.close();
 }
 
 /**
- * The other nodes of the file. A new machine may take the address of one that is dead, which then goes from the file;
- * but not of one that runs from this very directory.
+ * Returns the other nodes of the file. A new machine may reuse the address of a dead one, which is then removed from
+ * the file, but not the address of a node that lives in this directory.
  */
 async function withoutClashes(
   directory: string,
@@ -91,7 +97,7 @@ async function withoutClashes(
     if (removed.has(other.id) || !here.includes(other.id)) continue;
     throw new ConfigError(
       'address',
-      `${told(node, 'or')} belongs to node ${other.id}, which lives in this directory; take another one`,
+      `${addressesText(node, 'or')} belongs to node ${other.id}, which lives in this directory; take another one`,
     );
   }
   return { kept: nodes.filter((other) => !clashes(other)), dropped };
@@ -105,7 +111,7 @@ function isSame(a: HostPort, b: HostPort | undefined): boolean {
   return a.host === b?.host && a.port === b.port;
 }
 
-function told(node: NodeAddress, word: 'and' | 'or'): string {
+function addressesText(node: NodeAddress, word: 'and' | 'or'): string {
   const addresses = listOf(node).map(addressText);
   return addresses.join(` ${word} `);
 }

@@ -1,23 +1,23 @@
-/** Which listeners a node that joins opens: those that the other nodes have, unless it was said otherwise. Pure. */
+/** Chooses the listeners of a joining node: by default those that the other nodes have. Pure functions. */
 import { addressText, addressesOf, type HostPort, type NodeAddress } from '../api/node-address.ts';
 import { ConfigError } from '../config/config.ts';
 
 const OPTIONAL = ['resp', 'grpc'] as const;
 const PORT_MAX = 65_535;
-/** As people know them. */
+/** Names for messages. */
 const NAMES: Readonly<Record<string, string>> = { http: 'HTTP', peer: 'peers', resp: 'RESP', grpc: 'gRPC' };
 
 type Optional = (typeof OPTIONAL)[number];
 const NONE: Readonly<Record<Optional, string>> = { resp: '--no-resp', grpc: '--no-grpc' };
 
-/** Absent: as the others. False: not at all. */
+/** The addresses of a joining node. An absent listener is chosen like those of the others; false means none. */
 export type JoiningNode = Omit<NodeAddress, Optional> & { readonly [Name in Optional]?: HostPort | false };
 
 /**
- * The node with the listeners that the others have, at its own host.
+ * Returns the node with the listeners that the others have, at its own host.
  *
- * @param known the nodes of `cluster.json`; if it lists this one already, what it says of it counts
- * @throws ConfigError if the ports of the others have nothing in common
+ * @param known the nodes of `cluster.json`. An entry of the joining node itself is used first.
+ * @throws ConfigError if the ports of the others do not show which port to use
  */
 export function withListeners(asked: JoiningNode, known: readonly NodeAddress[]): NodeAddress {
   const { resp: _resp, grpc: _grpc, ...node } = asked;
@@ -31,14 +31,17 @@ export function withListeners(asked: JoiningNode, known: readonly NodeAddress[])
   return { ...node, ...Object.fromEntries(found) };
 }
 
-/** For people: `HTTP 10.0.0.4:8104, peers 10.0.0.4:9104`. */
+/** The listeners in words, such as `HTTP 10.0.0.4:8104, peers 10.0.0.4:9104`. */
 export function listenersText(node: NodeAddress): string {
   return Object.entries(addressesOf(node))
     .map(([name, address]) => `${NAMES[name] ?? name} ${addressText(address)}`)
     .join(', ');
 }
 
-/** At the port that all others have, or as far from HTTP as theirs are. Undefined: no other has such a listener. */
+/**
+ * The address of a listener: at the port that all others use, or at the same distance from the HTTP port. Undefined: no
+ * other node has such a listener.
+ */
 function listenerLike(name: Optional, http: HostPort, known: readonly NodeAddress[]): HostPort | undefined {
   const others = known.flatMap((node) => {
     const port = node[name]?.port;
@@ -47,7 +50,7 @@ function listenerLike(name: Optional, http: HostPort, known: readonly NodeAddres
   if (others.length === 0) return undefined;
   const [port, ...otherPorts] = new Set(others.map((other) => other.port));
   const [distance = 0, ...otherDistances] = new Set(others.map((other) => other.distance));
-  // One node alone has all in common: then the distance counts, as nodes of one machine need ports of their own.
+  // With a single other node the distance counts, because several nodes on one machine need different ports.
   if (port !== undefined && otherPorts.length === 0 && others.length > 1) return { host: http.host, port };
   const far = http.port + distance;
   if (otherDistances.length === 0 && far >= 1 && far <= PORT_MAX) return { host: http.host, port: far };

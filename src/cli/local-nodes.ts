@@ -1,6 +1,6 @@
 /**
- * Which nodes live in a directory, and which of them belong to the cluster as far as anybody here knows. For scripts,
- * before any node can be asked; see member-cache.ts for what that is worth.
+ * Which nodes have a database in a directory, and which of them belong to the cluster as far as these databases know.
+ * For scripts that run before any node can be asked. See member-cache.ts for how reliable that is.
  */
 import { readdir } from 'node:fs/promises';
 import type { NodeId } from '../../raft/types.ts';
@@ -9,15 +9,17 @@ import { nodeDirectory } from '../config/cluster-directory.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { type KnownMembers, readKnownMembers } from '../node/member-cache.ts';
 
+/** The nodes of a directory. */
 export interface LocalNodes {
-  /** Those whose database is here, by id. */
+  /** Ids of the nodes with a database in the directory. */
   readonly here: readonly NodeId[];
-  /** The nodes of the newest list that any of them knows; the founders before there is one. */
+  /** Ids of the nodes in the newest list that any database knows. If there is none yet, the founders. */
   readonly members: readonly NodeId[];
-  /** Known to have been removed. */
+  /** Ids of nodes that are known to be removed. */
   readonly removed: ReadonlySet<NodeId>;
 }
 
+/** Reads the databases in a directory. */
 export async function localNodes(directory: string, { founders }: ClusterConfig): Promise<LocalNodes> {
   const here: NodeId[] = [];
   const removed = new Set<NodeId>();

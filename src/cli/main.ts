@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-/** The `quorate` command as a process. */
+/** Runs the `quorate` command. */
 import module from 'node:module';
 
-// Node 22 and later keep what they have compiled: the next start of a node, or of a command, need not do it again.
+// Node 22 and later keep compiled code on disk, so that the next start is faster.
 (module as { readonly enableCompileCache?: () => unknown }).enableCompileCache?.();
 const [{ packageVersion, runCommand }, { quorateProgram }] = await Promise.all([
   import('./command-line.ts'),

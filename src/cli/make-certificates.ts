@@ -1,4 +1,4 @@
-/** Makes the certificates of a cluster on this machine: its CA, and those of its nodes. It prints nothing. */
+/** Creates the CA of a cluster and the certificates of its nodes on this machine. It prints nothing. */
 import { X509Certificate } from 'node:crypto';
 import { addressesOf, type NodeAddress } from '../api/node-address.ts';
 import { readCluster } from '../config/cluster-directory.ts';
@@ -12,39 +12,43 @@ import {
   storeNodeCertificate,
 } from '../tls/certificate-files.ts';
 
+/** Default validity of a node's certificate, in days. */
 export const NODE_DAYS_DEFAULT = 365;
+/** Longest validity of a node's certificate, in days. */
 export const NODE_DAYS_MAX = 3_650;
 
+/** The certificate to issue. */
 export interface IssueOptions {
   readonly data: string;
   readonly id: number;
-  /** Names and addresses; empty: those that cluster.json has for the node. */
+  /** Host names and addresses. Empty: those of the node in cluster.json. */
   readonly hosts: readonly string[];
   readonly days: number;
-  /** Where the key of the CA was moved to. Absent: it is where it was made. */
+  /** Path of the key of the CA. Absent: where it was created. */
   readonly caKey?: string;
 }
 
+/** An issued certificate. */
 export interface IssuedCertificate {
   readonly files: IssuedFiles;
   readonly hosts: readonly string[];
-  /** When it expires. */
+  /** When the certificate expires. */
   readonly until: Date;
 }
 
-/** @throws ConfigError if there is one already, or no cluster */
+/** Creates the CA of the cluster in a directory. @throws ConfigError if there is a CA already, or no cluster */
 export async function makeAuthority(data: string): Promise<IssuedFiles> {
   const { clusterId } = await clusterIn(data);
   return makeAuthorityFor(data, clusterId);
 }
 
-/** @throws ConfigError if there is one already */
+/** Creates a CA for a cluster id. @throws ConfigError if there is a CA already */
 export async function makeAuthorityFor(directory: string, clusterId: string): Promise<IssuedFiles> {
   const { issueAuthority } = await import('../tls/issue.ts');
   return storeAuthority(directory, await issueAuthority(clusterId, Date.now()));
 }
 
-/** @throws ConfigError if there is no cluster or no CA, or this CA cannot sign */
+/** Issues the certificate of a node. @throws ConfigError if there is no cluster or no CA, or the CA cannot sign */
 export async function makeNodeCertificate({ data, ...options }: IssueOptions): Promise<IssuedCertificate> {
   const { clusterId, nodes } = await clusterIn(data);
   const hosts =
@@ -52,7 +56,7 @@ export async function makeNodeCertificate({ data, ...options }: IssueOptions): P
   return issueFor(data, clusterId, { ...options, hosts });
 }
 
-/** @throws ConfigError if there is no CA in `directory`, or this CA cannot sign */
+/** Issues a certificate with the CA in `directory`. @throws ConfigError if there is no CA, or it cannot sign */
 export async function issueFor(
   directory: string,
   clusterId: string,
@@ -62,7 +66,7 @@ export async function issueFor(
   const { issueNodeCertificate } = await import('../tls/issue.ts');
   const init = { ca, clusterId, nodeId: id, hosts, days, nowMillis: Date.now() };
   const issued = await issueNodeCertificate(init).catch(() => {
-    // Its own words could tell of the key.
+    // The message of the original error could contain parts of the key.
     throw new ConfigError(
       'the CA',
       'cannot sign: its key must be one of the curve P-256, in PEM and without a passphrase',
@@ -72,17 +76,17 @@ export async function issueFor(
   return { files: await storeNodeCertificate(directory, id, issued), hosts, until };
 }
 
-/** The CA, and a certificate for each node that the file lists. */
+/** Creates the CA, and a certificate for each node in the file. */
 export async function makeAllCertificates(data: string, { nodes }: ClusterConfig): Promise<void> {
   await makeAuthority(data);
   for (const { id } of nodes) await makeNodeCertificate({ data, id, hosts: [], days: NODE_DAYS_DEFAULT });
 }
 
-/** What to do with the key of a new CA, for people. */
+/** The advice for the key of a new CA. */
 export function keepApart(data: string): string {
   const { key } = authorityFiles(data);
   return (
-    `the key of the CA is ${key}: whoever has it can pose as any node. Move it to where no node runs; ` +
+    `the key of the CA is ${key}: anybody who has it can pose as any node. Move it to a machine without a node; ` +
     'nodes need only the folder certs, and `certs issue --ca-key` reads the key from elsewhere'
   );
 }
@@ -90,10 +94,10 @@ export function keepApart(data: string): string {
 async function clusterIn(data: string): Promise<ClusterConfig> {
   const config = await readCluster(data);
   if (config !== undefined) return config;
-  throw new ConfigError(data, 'holds no cluster.json, whose cluster id belongs into the certificates');
+  throw new ConfigError(data, 'holds no cluster.json; the certificates need its cluster id');
 }
 
-/** Where the file says that others find it. */
+/** The hosts at which the file says that the node is reached. */
 function hostsOf(node: NodeAddress | undefined): string[] {
   if (node === undefined) return [];
   const addresses = Object.values(addressesOf(node));

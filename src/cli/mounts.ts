@@ -1,35 +1,45 @@
-/** Which mount a directory is on, and whether deleting files there stalls its disk: from the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). Pure. */
+/**
+ * Finds the mount of a directory in the text of /proc/self/mountinfo (proc_pid_mountinfo(5)), and whether deleting
+ * files on it stalls the disk. Pure functions.
+ */
 
+/** A mounted file system. */
 export interface Mount {
-  /** Where it is mounted. */
+  /** The mount point. */
   readonly point: string;
-  /** Such as `ext4`. */
+  /** Type of the file system, such as `ext4`. */
   readonly type: string;
-  /** Such as `/dev/sda1`. */
+  /** The device, such as `/dev/sda1`. */
   readonly source: string;
-  /** Those of the mount, and those of its file system. */
+  /** The options of the mount and of its file system. */
   readonly options: readonly string[];
 }
 
-/** @param path absolute, without symbolic links. Undefined: the text names no mount that holds it. */
+/**
+ * Returns the mount that a path is on, or undefined if the text names none.
+ *
+ * @param path absolute, without symbolic links
+ */
 export function mountOf(path: string, mountinfo: string): Mount | undefined {
   let found: Mount | undefined;
   for (const line of mountinfo.split('\n')) {
     const mount = mountIn(line);
     if (mount === undefined || !isBelow(path, mount.point)) continue;
-    // The later one of two at one point hides the earlier.
+    // The later of two mounts at one point hides the earlier one.
     if (found === undefined || mount.point.length >= found.point.length) found = mount;
   }
   return found;
 }
 
-/** Whether the kernel tells the disk of each freed block at once, and may make synced writes wait for that. */
+/**
+ * Returns true if the kernel sends a discard to the disk for each freed block at once, which can stall synced writes.
+ */
 export function discardsAtOnce({ options }: Mount): boolean {
-  // `discard=async` of btrfs tells later, and a few at a time.
+  // `discard=async` of btrfs sends them later, in small batches.
   return options.includes('discard') || options.includes('discard=sync');
 }
 
-/** `id parent major:minor root point options [tags] - type source super-options`. */
+/** Parses `id parent major:minor root point options [tags] - type source super-options`. */
 function mountIn(line: string): Mount | undefined {
   const fields = line.split(' ');
   const dash = fields.indexOf('-', 6);

@@ -1,6 +1,6 @@
 /**
- * What the command line says of a new local cluster, for `quorate init` and `npm start` alike, and the configuration it
- * makes of that. Creates nothing.
+ * The options of a new local cluster, shared by `quorate init` and `npm start`, and the configuration that follows from
+ * them. It creates nothing.
  */
 import type { Command } from 'commander';
 import { LOCAL_DEFAULTS, localConfig, PARTITIONS_PER_NODE } from '../config/cluster-directory.ts';
@@ -9,7 +9,7 @@ import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { OWN_TLS_SETTINGS } from '../tls/certificate-files.ts';
 import { BASE_PORT, DATA, DATA_DEFAULT, integerFrom, TLS } from './options.ts';
 
-/** What is absent was not given. */
+/** Options as given. Absent ones have defaults. */
 export interface NewClusterOptions {
   readonly data: string;
   readonly nodes?: number;
@@ -17,11 +17,15 @@ export interface NewClusterOptions {
   readonly limit?: number;
   readonly window?: number;
   readonly basePort?: number;
-  /** With certificates for all nodes. */
+  /** Create certificates for all nodes. */
   readonly tls?: boolean;
 }
 
-/** @param nodes which numbers of nodes there may be, in words and as a parser */
+/**
+ * Adds the options to a command.
+ *
+ * @param nodes the allowed numbers of nodes, in words and as a parser
+ */
 export function withNewClusterOptions(
   command: Command,
   nodes: { readonly words: string; readonly parse: (text: string) => number },
@@ -45,11 +49,12 @@ export function withNewClusterOptions(
     .option(...TLS);
 }
 
-/** What a command line has to say of it. */
+/** The `--data` option to print in a command line, or nothing for the default. */
 export function dataText(data: string): string {
   return data === DATA_DEFAULT ? '' : ` --data ${data}`;
 }
 
+/** Returns the configuration of a new cluster. @throws ConfigError */
 export function newClusterConfig(options: NewClusterOptions): ClusterConfig {
   const config = localConfig({
     nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,

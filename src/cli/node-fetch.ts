@@ -1,6 +1,6 @@
 /**
- * `fetch` for the listeners of nodes: the same, and with TLS by the CAs that this process was told to trust, which Node's own takes
- * from nobody. It follows no redirects there.
+ * `fetch` for the listeners of nodes. Unlike the built-in one it can trust the CA of a cluster. With TLS it follows no
+ * redirects.
  */
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';
@@ -8,6 +8,7 @@ import { Readable } from 'node:stream';
 import { connect } from 'node:tls';
 import { ConfigError } from '../config/config.ts';
 
+/** The request. */
 export interface FetchInit {
   readonly signal: AbortSignal;
   readonly method?: string;
@@ -15,17 +16,19 @@ export interface FetchInit {
   readonly body?: string | Uint8Array;
 }
 
+/** The certificates to trust. */
 export interface Trust {
-  /** Instead of those that Node knows. PEM. */
+  /** Certificate authorities in PEM, instead of those that Node trusts. */
   readonly ca: readonly string[];
-  /** Any host: whoever has a certificate of these CAs is trusted wherever it answers. */
+  /** Accept a valid certificate whatever host name it contains. */
   readonly anyHost?: true;
 }
 
 const BODY_STATUS_NONE: readonly (number | undefined)[] = [204, 304];
-/** Of this process: a command speaks with the nodes of one cluster. */
+/** One for the process, since a command talks to one cluster. */
 let agent: Agent | undefined;
 
+/** From now on this process trusts only these authorities. */
 export function trustOnly({ ca, anyHost }: Trust): void {
   agent = new Agent({
     ca: [...ca],
@@ -33,7 +36,7 @@ export function trustOnly({ ca, anyHost }: Trust): void {
   });
 }
 
-/** @throws ConfigError if it cannot be read */
+/** Reads a file of certificate authorities. @throws ConfigError if it cannot be read, or has none */
 export async function readAuthorities(path: string, setting: string): Promise<string> {
   const text = await readFile(path, 'latin1').catch((error: unknown) => {
     throw new ConfigError(
@@ -45,7 +48,10 @@ export async function readAuthorities(path: string, setting: string): Promise<st
   throw new ConfigError(setting, `${path} holds no certificate in PEM`);
 }
 
-/** Rejects if nobody answers, or who answers is not trusted; the body, if the connection breaks. */
+/**
+ * Sends a request. Rejects if there is no answer or the certificate is not trusted. Reading the body fails if the
+ * connection breaks.
+ */
 export async function nodeFetch(url: URL, init: FetchInit): Promise<Response> {
   if (url.protocol !== 'https:') return fetch(url, init);
   const { signal, method = 'GET', headers, body } = init;
@@ -57,12 +63,12 @@ export async function nodeFetch(url: URL, init: FetchInit): Promise<Response> {
         const { statusCode: status } = answer;
         const isEmpty = BODY_STATUS_NONE.includes(status);
         if (isEmpty) answer.resume();
-        // As it comes: a backup is larger than what fits into memory.
+        // As a stream, because a backup can be larger than the memory.
         const stream = isEmpty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
-        const told = Object.entries(answer.headers).map(
+        const headers = Object.entries(answer.headers).map(
           ([name, value]) => [name, String(value)] as [string, string],
         );
-        resolve(new Response(stream, { ...(status !== undefined && { status }), headers: told }));
+        resolve(new Response(stream, { ...(status !== undefined && { status }), headers }));
       },
     );
     asked.on('error', reject);
@@ -72,7 +78,7 @@ export async function nodeFetch(url: URL, init: FetchInit): Promise<Response> {
 
 const HANDSHAKE_MILLIS_MAX = 2_000;
 
-/** Whether who listens there begins a TLS connection. It sends nothing, and trusts nobody. */
+/** Returns true if the program at the address speaks TLS. Sends no request, and checks no certificate. */
 export async function speaksTls({ hostname, port }: URL): Promise<boolean> {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return new Promise((resolve) => {

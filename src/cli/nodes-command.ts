@@ -1,31 +1,32 @@
 /**
- * Changes the nodes of a running cluster from outside: asks until it is accepted, and waits until all partitions have
- * moved. It is never silent for long, and follows the nodes of the cluster when the one it asks leaves.
+ * Changes the nodes of a running cluster: repeats the change until it is accepted, and waits until all partitions have
+ * moved. It prints its progress, and switches to another node when the one that it asks leaves.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
 import type { LabelChange, NodeChange } from '../api/cluster-change.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse, type Sent } from './ask-node.ts';
 
+/** The change, and how long to wait. */
 export interface NodesCommandInit {
-  /** The URL of any node of the cluster; of an open one, on this machine. */
+  /** The URL of any node of the cluster. Without tokens it must be on this machine. */
   readonly node: string;
   readonly change: NodeChange | { readonly label: LabelChange };
   readonly timeoutMillis: number;
-  /** Nothing is said meanwhile, and what became of it as JSON. */
+  /** Print no progress, and the result as JSON. */
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
 const AGAIN_MILLIS = 500;
-/** Something is said at least this often. */
+/** Longest time without a line of progress. */
 const SILENCE_MILLIS_MAX = 5_000;
-/** For an answer to the change itself, which may wait for the log. */
+/** Longest time for the answer to the change. The node may wait for its log. */
 const CHANGE_MILLIS_MAX = 10_000;
 const STATUS_MILLIS_MAX = 2_000;
 const GIVE_ANOTHER = 'give the address of a running node of the cluster, on this machine, with --node';
 
-/** Resolves when every partition is where the changed list of nodes wants it: a removed node may be stopped then. */
+/** Resolves when all partitions are in place. A removed node can be stopped then. */
 export async function changeNodes({ json, print, ...init }: NodesCommandInit): Promise<void> {
   const say = json === true ? (): void => undefined : print;
   const session = new Session({ ...init, print: say });
@@ -46,7 +47,7 @@ class Session {
   readonly #init: NodesCommandInit;
   readonly #deadline: number;
   readonly #startedAt = Date.now();
-  /** HTTP addresses of nodes: that of `node` first, then what the cluster says. */
+  /** HTTP addresses to ask: first the given node, then those that the cluster reports. */
   #urls: readonly string[];
   #saidAt = Date.now();
   #lastLine = '';
@@ -65,9 +66,9 @@ class Session {
   }
 
   /**
-   * The version under which the change was accepted. A repetition changes nothing, so whatever is not a clear answer is
-   * asked again; but if nobody is there to begin with, the address is wrong. `done`: the node that is asked is the one to
-   * remove, and says that it was.
+   * Returns the version under which the change was accepted. Repeating the change does no harm, so it is sent until
+   * there is a clear answer; but if nobody answers the first time, the address is wrong. Returns `done` if the node
+   * that is asked is the one to remove, and reports that it was removed.
    */
   async accepted(): Promise<number | 'done'> {
     const { path, sent } = changeSent(this.#init.change);
@@ -79,7 +80,7 @@ class Session {
         'unreachable',
       );
     }
-    // Whom to follow, should this node be gone before it is done.
+    // Remember the other nodes, in case this one leaves before the change is done.
     if (isClusterReport(first.body)) this.#follow(node, first.body);
     for (;;) {
       const { status, body } = await this.#request(path, node, CHANGE_MILLIS_MAX, sent);
@@ -94,7 +95,7 @@ class Session {
     }
   }
 
-  /** The node at `node` takes part no more. If it was to be removed, that is the end of it. */
+  /** The node at `node` is not in the cluster any more. If it is the one to remove, the change is done. */
   async #outside(node: string): Promise<'done'> {
     const { body } = await this.#request('/v1/cluster', node, STATUS_MILLIS_MAX);
     const self = isClusterReport(body) ? body.self : undefined;
@@ -104,7 +105,7 @@ class Session {
     throw new ClusterCommandError(`${node}: ${reason}; ${GIVE_ANOTHER}`);
   }
 
-  /** All have moved, or a node that was to be removed says that it was: that comes after. */
+  /** Waits until all partitions are in place, or the node to remove reports that it was removed, which comes later. */
   async settled(version: number): Promise<void> {
     for (;;) {
       const status = await this.#status();
@@ -116,12 +117,15 @@ class Session {
         this.#say(`${moved} of ${status.partitions.length} partitions are in place${waiting}`);
       }
       if (Date.now() > this.#deadline)
-        throw new ClusterCommandError('not finished yet; it goes on by itself', 'unfinished');
+        throw new ClusterCommandError(
+          'not finished yet; the cluster continues without this command',
+          'unfinished',
+        );
       await delay(AGAIN_MILLIS);
     }
   }
 
-  /** What the first node says that answers and belongs to the cluster. */
+  /** The report of the first node that answers and belongs to the cluster. */
   async #status(): Promise<ClusterReport | undefined> {
     let problem = '';
     for (const url of this.#urls) {
@@ -163,7 +167,7 @@ class Session {
     return new Date(this.#deadline).toISOString().replace(/\.\d+/, '');
   }
 
-  /** What is new at once, what is not now and then. */
+  /** Prints a new line at once, and a repeated one from time to time. */
   #say(line: string): void {
     const now = Date.now();
     if (line === this.#lastLine && now - this.#saidAt < SILENCE_MILLIS_MAX) return;
@@ -188,7 +192,7 @@ function changeSent(change: NodesCommandInit['change']): { readonly path: string
   return { path, sent: { ...json, method: 'PUT', body: JSON.stringify(labels) } };
 }
 
-/** Which nodes come and go. */
+/** The nodes that a change adds or removes. */
 function nodesOf(change: NodesCommandInit['change']): NodeChange {
   return 'label' in change ? {} : change;
 }

@@ -1,4 +1,4 @@
-/** `quorate nodes`: what the command line takes, and what it asks for. */
+/** The options of `quorate nodes`, and the changes that it requests. */
 import type { Command } from 'commander';
 import type { NodeAddress } from '../api/node-address.ts';
 import type { LabelChange } from '../api/cluster-change.ts';
@@ -9,21 +9,22 @@ import { explained } from './command-help.ts';
 import { changeNodes, type NodesCommandInit } from './nodes-command.ts';
 import { HOST, HTTP, JSON_OPTION, NODE_ID, PEER, timeoutOption, ZONE } from './options.ts';
 
-/** Until all partitions have moved. */
+/** Default time to wait until all partitions have moved. */
 const TIMEOUT_MILLIS = 600_000;
-const EXITS = { 0: 'all partitions have moved', 75: 'not within --timeout; it goes on by itself' };
+const EXITS = { 0: 'all partitions have moved', 75: 'not finished within --timeout; the cluster continues' };
 
 interface NodesOptions extends ClusterOptions {
   readonly timeout: number;
   readonly json?: true;
 }
 
-/** False: it is taken away. */
+/** False: remove the label. */
 interface LabelOptions {
   readonly zone?: string | boolean;
   readonly host?: string | boolean;
 }
 
+/** Adds `nodes` to the program. */
 export function addNodesCommands(program: Command, print: (line: string) => void): void {
   const change = async (
     { timeout: timeoutMillis, json, ...options }: NodesOptions,
@@ -38,7 +39,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
   });
   withCluster(
     explained(nodes.command('add'), {
-      does: 'add a node that was prepared with `quorate join`, and move its share of the partitions there',
+      does: 'add a node that was prepared with `quorate join`, and move its part of the partitions there',
       exits: EXITS,
       examples: [
         'quorate nodes add 4 --http 10.0.0.4:8104 --peer 10.0.0.4:9104',
@@ -66,7 +67,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     );
   withCluster(
     explained(nodes.command('remove'), {
-      does: 'remove a node for good, and say when all its partitions have moved, so that it may be stopped',
+      does: 'remove a node for good, and wait until all its partitions have moved and it can be stopped',
       exits: EXITS,
       examples: ['quorate nodes remove 3'],
     }),
@@ -77,7 +78,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
   withCluster(
     explained(nodes.command('label'), {
-      does: 'change where a node stands, of which what is not named stays, and move copies as far as that asks for it',
+      does: 'change the zone or host label of a node, and move copies if the new labels require it',
       exits: EXITS,
       examples: ['quorate nodes label 1 --zone eu-1a --host rack7-m1', 'quorate nodes label 1 --no-zone'],
     }),
@@ -85,8 +86,8 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     .argument(...NODE_ID)
     .option(...ZONE)
     .option(...HOST)
-    .option('--no-zone', 'take the zone away')
-    .option('--no-host', 'take the host away')
+    .option('--no-zone', 'remove the zone')
+    .option('--no-host', 'remove the host')
     .option(...timeoutOption, TIMEOUT_MILLIS)
     .option(...JSON_OPTION)
     .action(async (id: number, options: NodesOptions & LabelOptions) =>
@@ -94,7 +95,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     );
 }
 
-/** Undefined: it stays. */
+/** Undefined: keep the label. Null: remove it. */
 function wanted(label: string | boolean | undefined): string | null | undefined {
   if (label === false) return null;
   return typeof label === 'string' ? label : undefined;

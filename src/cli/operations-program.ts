@@ -1,4 +1,4 @@
-/** `quorate drain` and what else shows how a running cluster is: what the command line takes, and what it asks for. */
+/** The options of `quorate status`, `doctor`, `top` and `drain`. */
 import type { Command } from 'commander';
 import { type ClusterOptions, clusterOf, nodeOf, withCluster } from './asked-cluster.ts';
 import { explained } from './command-help.ts';
@@ -25,17 +25,18 @@ interface TopOptions extends Asked {
   readonly once?: true;
 }
 
-/** Over what was shown before, without a flicker. */
+/** Overwrites the previous screen, without clearing it first, to avoid flicker. */
 function overwrite(lines: readonly string[]): void {
   process.stdout.write(`\u001B[H${lines.map((line) => `${line}\u001B[K`).join('\n')}\n\u001B[J`);
 }
 
+/** Adds these commands to the program. */
 export function addOperationsCommands(program: Command, print: (line: string) => void): void {
   addDrain(program, print);
   withCluster(
     explained(program.command('status'), {
-      does: 'show how a cluster is, on one screen',
-      exits: { 0: 'nothing is wrong', 1: 'something is wrong', 69: 'no node answers' },
+      does: 'show the state of a cluster on one screen',
+      exits: { 0: 'no problems', 1: 'there are problems', 69: 'no node answers' },
       examples: ['quorate status', 'quorate status --node 10.0.0.1:8101'],
     }),
   )
@@ -47,12 +48,12 @@ export function addOperationsCommands(program: Command, print: (line: string) =>
     });
   withCluster(
     explained(program.command('doctor'), {
-      does: 'look at the cluster of a directory and at what its nodes need of this machine, change nothing, and say what to do',
+      does: 'check a cluster, its nodes on this machine and their configuration, and say what to do; changes nothing',
       exits: { 0: 'nothing fails', 1: 'something fails' },
       examples: ['quorate doctor', 'quorate doctor 2 --data ./data', 'quorate doctor --node 10.0.0.1:8101'],
     }),
   )
-    .argument('[id]', 'the id of a node (default: all whose database is in the directory)', NODE_ID[2])
+    .argument('[id]', 'the id of a node (default: all nodes with a database in the directory)', NODE_ID[2])
     .option(...JSON_OPTION)
     .action(async (id: number | undefined, options: Asked) => {
       const { examine } = await import('./doctor-command.ts');
@@ -61,14 +62,14 @@ export function addOperationsCommands(program: Command, print: (line: string) =>
     });
   withCluster(
     explained(program.command('top'), {
-      does: 'show what a cluster does just now, on a terminal again and again until Ctrl-C',
+      does: 'show what a cluster is doing; on a terminal it updates until Ctrl-C',
       examples: ['quorate top', 'quorate top --once'],
     }),
   )
     .option('--once', 'show it once; so does --json')
     .option(
       '--interval <ms>',
-      'between two readings, 100 to 60000 milliseconds',
+      'time between two readings, 100 to 60000 milliseconds',
       intervalOption,
       INTERVAL_MILLIS,
     )
@@ -86,17 +87,17 @@ export function addOperationsCommands(program: Command, print: (line: string) =>
 function addDrain(program: Command, print: (line: string) => void): void {
   withCluster(
     explained(program.command('drain'), {
-      does: 'have a node hand over what it leads and take no requests, also after a restart, until --undo',
+      does: 'make a node hand over its leadership and take no requests, also after a restart, until --undo',
       exits: {
-        0: 'it is so, or without --wait: it is asked for',
-        75: 'not within --timeout; it goes on by itself',
+        0: 'done, or without --wait: requested',
+        75: 'not finished within --timeout; the cluster continues',
       },
       examples: ['quorate drain 2 --wait', 'quorate drain 2 --undo --wait'],
     }),
   )
     .argument(...NODE_ID)
-    .option('--undo', 'have it take requests and lead again')
-    .option('--wait', 'wait until it leads nothing, or with --undo until it is ready')
+    .option('--undo', 'let it take requests and lead again')
+    .option('--wait', 'wait until it leads no group, or with --undo until it is ready')
     .option(...timeoutOption, DRAIN_MILLIS)
     .option(...JSON_OPTION)
     .action(async (id: number, { undo, wait = false, timeout: timeoutMillis, ...options }: DrainOptions) => {

@@ -1,4 +1,4 @@
-/** Parsers for command-line options. */
+/** Parsers and texts of the command-line options that several commands have. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { addressText, type HostPort, NODE_ID_MAX, readAddress } from '../api/node-address.ts';
@@ -11,10 +11,10 @@ import { labelAt } from '../api/node-labels.ts';
 import { TOKEN_ID, TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
 import { InvalidArgumentError, Option } from 'commander';
 
-/** gRPC has the highest ports: the base port + 3000 + the id of the node. */
+/** gRPC has the highest ports: base port + 3000 + node id. */
 const BASE_PORT_MAX = 65_535 - 3_000 - NODES_MAX;
 
-/** A whole number within these bounds. */
+/** A parser of whole numbers in these bounds. */
 export function integerFrom(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -26,16 +26,19 @@ export function integerFrom(min: number, max: number): (text: string) => number 
   };
 }
 
-/** A limit of a customer's own. */
+/** An override of a customer's limit. */
 export interface OverrideOption {
   readonly rule: string;
   readonly limit: number;
   readonly burst?: number;
 }
 
+/** Parses a whole number from 0 on. */
 export const integerOption = integerFrom(0, Number.MAX_SAFE_INTEGER);
+/** Parses the base port of a new cluster. */
 export const basePortOption = integerFrom(1, BASE_PORT_MAX);
 
+/** Parses `host:port`. */
 export function addressOption(text: string): HostPort {
   const address = readAddress(text);
   if (address === undefined)
@@ -43,7 +46,7 @@ export function addressOption(text: string): HostPort {
   return address;
 }
 
-/** A directory, or a path where one can be made. */
+/** Parses a directory that exists or can be created. */
 export function directoryOption(text: string): string {
   if (text === '') throw new InvalidArgumentError('expected a directory');
   let path = resolve(text);
@@ -53,7 +56,7 @@ export function directoryOption(text: string): string {
   return text;
 }
 
-/** `rule=limit` or `rule=limit:burst`, behind those that were given before. */
+/** Parses `rule=limit` or `rule=limit:burst`, and adds it to those given before. */
 export function overrideOption(
   text: string,
   before: readonly OverrideOption[] = [],
@@ -67,7 +70,7 @@ export function overrideOption(
   return [...before, override];
 }
 
-/** `name=value`, beside those that were given before. */
+/** Parses `name=value`, and adds it to those given before. */
 export function descriptorOption(
   text: string,
   before: Readonly<Record<string, string>> = {},
@@ -78,7 +81,7 @@ export function descriptorOption(
   return { ...before, [name]: value };
 }
 
-/** Where a node answers HTTP, as `host:port` or as a URL. Returns a URL. */
+/** Parses the HTTP address of a node, as `host:port` or as a URL. Returns a URL. */
 export function nodeOption(text: string): string {
   if (!text.includes('://')) {
     return `http://${addressText(addressOption(text))}`;
@@ -88,7 +91,7 @@ export function nodeOption(text: string): string {
   return text;
 }
 
-/** Of where a node stands. */
+/** Parses a zone or host label. */
 export function labelOption(text: string): string {
   try {
     return labelAt(text, 'it');
@@ -98,70 +101,85 @@ export function labelOption(text: string): string {
   }
 }
 
+/** The option `--zone`. */
 export const ZONE = [
   '--zone <name>',
-  'what fails together around the node: a data centre, rack or zone',
+  'the zone of the node: a data centre, rack or other unit that fails as a whole',
   labelOption,
 ] as const;
+/** The option `--host`. */
 export const HOST = [
   '--host <name>',
-  'the machine of the node, which never has two copies if others can',
+  'the machine of the node; copies of a partition go to different machines if possible',
   labelOption,
 ] as const;
+/** The option `--base-port`. */
 export const BASE_PORT = [
   '--base-port <n>',
   `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.., gRPC on n+3001.. (default: ${LOCAL_DEFAULTS.basePort})`,
   basePortOption,
 ] as const;
+/** The option `--insecure`. */
 export const INSECURE = [
   '--insecure',
   'listen on addresses that other machines reach without TLS: anybody there can use it or pose as a node',
 ] as const;
-/** Of a token. */
+/** Parses the name of a token. */
 export function nameOption(text: string): string {
   if (!isBoundedText(text, TOKEN_NAME_BYTES_MAX))
     throw new InvalidArgumentError(`expected text of 1 to ${TOKEN_NAME_BYTES_MAX} bytes`);
   return text;
 }
 
-/** What several commands take, in the same words everywhere. */
+/** The option `--json`. */
 export const JSON_OPTION = ['--json', 'print JSON'] as const;
+/** Default directory of a cluster. */
 export const DATA_DEFAULT = './data';
+/** Flags and text of the option `--data`. */
 export const DATA_WORDS = ['--data <dir>', 'directory of the cluster, with its cluster.json'] as const;
-/** Of a command that does something in it. Commands that ask nodes have `withCluster`. */
+/** The option `--data` of commands that work in the directory. Commands that ask nodes use `withCluster`. */
 export const DATA = [...DATA_WORDS, directoryOption, DATA_DEFAULT] as const;
+/** The option `--tls`. */
 export const TLS = [
   '--tls',
   'make certificates for all nodes, and speak TLS with peers and clients',
 ] as const;
+/** The option `--http` of a new node. */
 export const HTTP = ['--http <host:port>', 'where the node answers HTTP', addressOption] as const;
+/** The option `--peer` of a new node. */
 export const PEER = ['--peer <host:port>', 'where the other nodes reach it', addressOption] as const;
+/** The argument with the id of a node. */
 export const NODE_ID = ['<id>', 'the id of a node', integerFrom(1, NODE_ID_MAX)] as const;
+/** The argument with a user or another key. */
 export const KEY_ID = ['<id>', 'a user, or any key that a limit counts by, such as user=ada'] as const;
+/** The argument with the id of a customer. */
 export const CUSTOMER_ID = ['<id>', 'a customer, as the descriptor `customer` names it'] as const;
+/** The option `--rule`. */
 export const RULE = [
   '--rule <rule>',
   'a rule, such as per-user, or one window of it, such as per-user/day',
 ] as const;
+/** The option `--request-id`. */
 export const REQUEST_ID = [
   '--request-id <id>',
-  'an id of the request: if it is asked again under it, it is counted once, and a refund names it',
+  'the id of the request: repeated with the same id it is counted once; refunds need it',
 ] as const;
+/** The option `--timeout`. */
 export const timeoutOption = ['--timeout <ms>', 'how long to wait, in milliseconds', integerOption] as const;
 
-/** Of a token. */
+/** Parses the id of a token. */
 export function tokenIdOption(text: string): string {
   if (!TOKEN_ID.test(text))
     throw new InvalidArgumentError(
-      'expected 8 letters in lower case and digits, as `quorate tokens list` shows',
+      'expected 8 lower-case letters and digits, as `quorate tokens list` shows',
     );
   return text;
 }
 
-/** How long a block lasts. */
+/** The option `--duration` of a block. */
 export function durationOption(): Option {
   return new Option(
     '--duration <ms>',
-    'how long the block lasts, in milliseconds (default: until somebody ends it)',
+    'how long the block lasts, in milliseconds (default: until it is ended)',
   ).argParser(integerFrom(1, BLOCK_MILLIS_MAX));
 }

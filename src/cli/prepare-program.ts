@@ -1,4 +1,7 @@
-/** `quorate init` and `quorate join`: what they take, and the databases that they make for nodes that do not run yet. */
+/**
+ * `quorate init` and `quorate join`: their options, and what they print. Both create databases of nodes that do not run
+ * yet.
+ */
 import type { Command } from 'commander';
 import type { HostPort } from '../api/node-address.ts';
 import { labelsOf } from '../api/node-labels.ts';
@@ -12,6 +15,7 @@ import { keepApart, makeAllCertificates } from './make-certificates.ts';
 import { dataText, type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
 import { addressOption, DATA, HOST, HTTP, integerFrom, JSON_OPTION, NODE_ID, PEER, ZONE } from './options.ts';
 
+/** Adds `init` to the program. */
 export function addInitCommand(program: Command, print: (line: string) => void): void {
   withNewClusterOptions(
     explained(program.command('init'), {
@@ -22,7 +26,7 @@ export function addInitCommand(program: Command, print: (line: string) => void):
   )
     .option(
       '--admin-token',
-      'close the cluster from its first day: write a token of role admin into cluster.json, and print it once',
+      'require tokens from the start: write a token of role admin into cluster.json, and print it once',
     )
     .option(...JSON_OPTION)
     .action(async (options: NewClusterOptions & { adminToken?: true; json?: true }) => {
@@ -57,6 +61,7 @@ type JoinOptions = Omit<JoiningNode, 'resp' | 'grpc'> & {
   readonly grpc?: HostPort | boolean;
 };
 
+/** Adds `join` to the program. */
 export function addJoinCommand(program: Command, print: (line: string) => void): void {
   explained(program.command('join'), {
     does: 'prepare the database of a node with a new id, which joins a running cluster: run it, then `quorate nodes add`',
@@ -82,7 +87,7 @@ export function addJoinCommand(program: Command, print: (line: string) => void):
     .option(...DATA)
     .option(...JSON_OPTION)
     .action(async (id: number, { data, json, http, peer, resp, grpc, ...labels }: JoinOptions) => {
-      // The value of an option that can be negated is true where it was not given.
+      // Commander sets an option that can be negated to true if it is not given.
       const given = {
         ...(resp !== true && resp !== undefined && { resp }),
         ...(grpc !== true && grpc !== undefined && { grpc }),

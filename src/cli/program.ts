@@ -1,4 +1,4 @@
-/** The `quorate` command, with all that it takes: creates a cluster's directories, runs one node, changes its nodes and rules. */
+/** The `quorate` command with all its subcommands. */
 import type { Command } from 'commander';
 import { addBackupCommands } from './backup-program.ts';
 import { addCertsCommands } from './certs-commands.ts';
@@ -20,16 +20,16 @@ import { EXIT_WORDS } from './explain-error.ts';
 
 const print = (line: string): void => console.log(line);
 
-/** @param version of the package */
+/** Builds the command. @param version the version of the package */
 export function quorateProgram(version: string): Command {
   const program = explained(newCommand('quorate'), {
-    does: 'A rate limiter cluster that never grants one too many.',
+    does: 'A rate limiter cluster that never grants more than a limit allows.',
     exits: EXIT_WORDS,
     examples: ['quorate init', 'quorate node 1', 'quorate status'],
   })
     .version(version, '--version', 'print the version')
     .configureHelp({ showGlobalOptions: true })
-    .option('--token-file <file>', 'a file with the token to show to nodes, instead of QUORATE_TOKEN')
+    .option('--token-file <file>', 'a file with the token to send to nodes, instead of QUORATE_TOKEN')
     .hook('preAction', async (command) => {
       const { tokenFile } = command.opts<{ tokenFile?: string }>();
       if (tokenFile !== undefined) await showTokenOf(tokenFile);

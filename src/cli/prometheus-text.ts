@@ -1,4 +1,4 @@
-/** The text of `/metrics`, read for commands: series by name, and what lies between two readings of them. */
+/** Parses the text of `/metrics`, and computes differences and quantiles from two readings. */
 
 interface Series {
   readonly name: string;
@@ -9,10 +9,11 @@ interface Series {
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
+/** One reading of the metrics of a node. */
 export class Readings {
   readonly #byName = new Map<string, Series[]>();
 
-  /** Lines in another form are passed over: a node of another version may tell more. */
+  /** Lines in an unknown form are skipped, because other versions may have more metrics. */
   constructor(text: string) {
     for (const line of text.split('\n')) {
       const [, name, labelText = '', valueText] = LINE.exec(line) ?? [];
@@ -29,12 +30,12 @@ export class Readings {
     return this.#byName.get(name) ?? [];
   }
 
-  /** Of the first series; undefined if there is none. */
+  /** The value of the first series with this name, or undefined. */
   value(name: string): number | undefined {
     return this.series(name)[0]?.value;
   }
 
-  /** Of all series of a name, by a label; those without it together under ''. */
+  /** The sums of all series with this name, by the value of a label. Series without the label are under ''. */
   sumBy(name: string, label: string): Map<string, number> {
     const sums = new Map<string, number>();
     for (const { labels, value } of this.series(name)) {
@@ -45,7 +46,10 @@ export class Readings {
   }
 }
 
-/** How much each has grown. A counter that fell belongs to a node that was started again, and began at 0. */
+/**
+ * How much each counter has grown. If a counter is lower than before, the node was restarted and its counter began at
+ * 0.
+ */
 export function growth(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,
@@ -59,10 +63,11 @@ export function growth(
 }
 
 /**
- * The bound below which a share of what was observed lies, from how much each bucket has grown: the upper bound of the bucket, so
- * it is at most so long. Undefined if nothing was observed; Infinity above all bounds.
+ * Returns the upper bound of the bucket that contains a quantile, so the true value is at most that. Undefined: there
+ * were no observations. Infinity: it is above all bounds.
  *
- * @param buckets counts up to a bound, by the label `le`
+ * @param share the fraction, from 0 to 1: 0.99 is the 99th percentile
+ * @param buckets growth of the cumulative counts, by the label `le`
  */
 export function quantile(share: number, buckets: ReadonlyMap<string, number>): number | undefined {
   const sorted = [...buckets]

@@ -1,4 +1,7 @@
-/** `quorate recover`: makes one survivor the only voter of groups that lost their quorum, offline, once it was said what that costs. */
+/**
+ * `quorate recover`: makes one surviving node the only voter of groups that lost their quorum. The node must be
+ * stopped, and the operator must accept the losses.
+ */
 import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
 import { type RecoveredGroup, recoverGroups } from '../backup/recover-groups.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
@@ -10,12 +13,13 @@ import { clusterOf } from './asked-cluster.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
 import { doorUrl } from './door-url.ts';
 
+/** The options of `quorate recover`. */
 export interface RecoverOptions {
   readonly data: string;
   readonly id: number;
   readonly group?: number;
   readonly all?: true;
-  /** The URL of the node to ask who leads; absent: the others in cluster.json, of which any may be gone. */
+  /** The URL of the node to ask for leaders. Absent: the other nodes in cluster.json, any of which may be gone. */
   readonly node?: string;
   readonly ca?: string;
   readonly iAcceptOverGrants?: true;
@@ -24,10 +28,13 @@ export interface RecoverOptions {
 
 const STATUS_MILLIS_MAX = 5_000;
 const COST =
-  'gives up what the lost nodes committed and this one does not hold, among it blocks and changes of rules and tokens; if one of ' +
+  'loses everything that only the lost nodes have, such as grants, blocks, and changes of rules and tokens; if one of ' +
   'them ever runs again, limits are exceeded. Destroy their disks first, then say --i-accept-over-grants';
 
-/** @throws ConfigError, ClusterCommandError, BackupError, and what the database throws: it is in use while the node runs */
+/**
+ * @throws ConfigError, ClusterCommandError, BackupError, and errors of the database, which is locked while the node
+ *   runs
+ */
 export async function recover(
   options: RecoverOptions & { readonly print: (line: string) => void },
 ): Promise<void> {
@@ -67,20 +74,23 @@ export async function recover(
     print(
       `group ${each}: node ${id} alone, of ${votersBefore.join(', ')}; from entry ${index} on, in term ${term}, after ${lastIndex}`,
     );
-  print('everybody is denied for a full window of each rule from when this node runs again');
+  print('all requests are denied for a full window of each rule after this node starts');
   print(
     'now replace every lost node with `quorate nodes add --replace`: nothing is redundant until all have moved',
   );
 }
 
-/** Whoever has a leader has a quorum. Who does not say may well know of one. */
+/**
+ * Refuses if a group has a leader, because it has a quorum then. A node that does not answer clearly may know of a
+ * leader, so that is refused too.
+ */
 async function refuseIfLed(node: string, group: number | undefined): Promise<void> {
   const answer = await askNode(new URL('/v1/cluster', node), STATUS_MILLIS_MAX);
   if (!isReport(answer)) throw saysNothing(node, answer);
   refuseLed(node, answer.body, group);
 }
 
-/** Who does not answer is lost, or another program has its port by now. */
+/** Asks all nodes. A node that does not answer is lost, or another program has its port. */
 async function refuseIfAnyLeads(urls: readonly string[], group: number | undefined): Promise<void> {
   const answers = await Promise.all(
     urls.map(async (url) => ({ url, answer: await askNode(new URL('/v1/cluster', url), STATUS_MILLIS_MAX) })),
@@ -97,7 +107,7 @@ function isReport(answer: NodeResponse): answer is NodeResponse & { readonly bod
 
 function saysNothing(node: string, { status, body }: NodeResponse): ClusterCommandError {
   return new ClusterCommandError(
-    `${node} does not say who leads (${messageOf(body) ?? `status ${status}`}): name a node with --node that does, ` +
+    `${node} does not report the leaders (${messageOf(body) ?? `status ${status}`}): name a node with --node that does, ` +
       'or leave --node out if none runs',
     status === 0 ? 'unreachable' : 'refused',
   );

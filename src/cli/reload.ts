@@ -1,23 +1,24 @@
 /**
- * What a node does on SIGHUP: it reads its configuration again, takes over what it can, and says in its log, field by field, what
- * changed and what waits for a restart. A configuration that is wrong changes nothing.
+ * What a node does on SIGHUP: it reads its configuration again, applies the settings that can change at run time, and
+ * logs for each changed field whether it is in force or needs a restart. A wrong configuration changes nothing.
  */
 import { type Logger, pino } from 'pino';
 import { type ClusterConfig, ConfigError, LOG_LEVEL_DEFAULT } from '../config/config.ts';
 import { settingChanges, withLive } from '../config/setting-changes.ts';
 
-/** The node, once it runs. */
+/** The running node. */
 interface Reconfigurable {
   readonly reconfigure: (config: ClusterConfig) => void;
 }
 
+/** The configuration of the node and how to read it again. */
 export interface ReloaderInit {
-  /** As the node started with it. */
+  /** The configuration at the start of the node. */
   readonly config: ClusterConfig;
-  /** Reads and checks it anew. @throws ConfigError */
+  /** Reads and checks the configuration again. @throws ConfigError */
   readonly read: () => Promise<ClusterConfig>;
   readonly logger: Logger;
-  /** The command line said how much is logged: the configuration does not change that. */
+  /** The log level was set on the command line, so the configuration does not change it. */
   readonly isLevelStated: boolean;
 }
 
@@ -25,13 +26,14 @@ function numberOf(level: string): number {
   return pino.levels.values[level] ?? 0;
 }
 
+/** Applies changes of the configuration to a running node, one reload at a time. */
 export class Reloader {
   readonly #init: ReloaderInit;
-  /** What the node goes by. */
+  /** The configuration in force. */
   #running: ClusterConfig;
   #node: Reconfigurable | undefined;
   #isReading = false;
-  /** It was asked for while it could not be done. */
+  /** A reload was requested while the node was starting or another reload was running. */
   #isDue = false;
 
   constructor(init: ReloaderInit) {
@@ -39,7 +41,7 @@ export class Reloader {
     this.#running = init.config;
   }
 
-  /** From now on there is a node to reconfigure. */
+  /** Sets the node to apply changes to. */
   runs(node: Reconfigurable): void {
     this.#node = node;
     if (this.#isDue) this.reload();
@@ -67,11 +69,11 @@ export class Reloader {
       this.#running = withLive(this.#running, config);
       node.reconfigure(this.#running);
       const level = isLevelStated ? logger.level : (config.logLevel ?? LOG_LEVEL_DEFAULT);
-      // What changes is said by the level that says more.
+      // Log the changes with the more verbose of the old and the new level.
       if (numberOf(level) < numberOf(logger.level)) logger.level = level;
       for (const change of changes.live) logger.warn(change, 'a setting changed: in force from now on');
       for (const field of changes.atStart)
-        logger.warn({ field }, 'a setting changed, which this node takes over when it is restarted');
+        logger.warn({ field }, 'a setting changed: in force after a restart of this node');
       if (changes.live.length + changes.atStart.length === 0)
         logger.warn('the configuration was read again: nothing changed');
       if (isLevelStated && changes.live.some(({ field }) => field === 'logLevel'))
@@ -80,7 +82,7 @@ export class Reloader {
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       const field = error instanceof ConfigError ? { field: error.field } : {};
-      logger.error({ ...field, reason }, 'the configuration is of no use: nothing changed');
+      logger.error({ ...field, reason }, 'the configuration is invalid: nothing changed');
     }
   }
 }

@@ -1,4 +1,4 @@
-/** `quorate restore`: checks a backup, makes a new cluster of it, and says what that will grant. */
+/** `quorate restore`: checks a backup, creates a new cluster from it, and says what that means for grants. */
 import { checkBackup } from '../backup/check-backup.ts';
 import { restoreCluster } from '../backup/restore-cluster.ts';
 import { readCluster } from '../config/cluster-directory.ts';
@@ -8,7 +8,7 @@ import { keepApart, makeAllCertificates } from './make-certificates.ts';
 import { dataText, newClusterConfig } from './new-cluster.ts';
 import { DENIED_TEXT, groupText, soundText } from './restored-text.ts';
 
-/** @throws BackupError, ConfigError, and what the databases throw */
+/** @throws BackupError, ConfigError, and errors of the databases */
 export async function restore(
   options: RestoreOptions & { readonly print: (line: string) => void },
 ): Promise<void> {
@@ -41,7 +41,7 @@ export async function restore(
   for (const group of groups) print(groupText(group));
   print(
     isComplete
-      ? 'it goes on where the backup ends: if the old cluster granted anything since, or runs again, limits are exceeded'
+      ? 'it continues where the backup ends: if the old cluster granted anything since, or runs again, limits are exceeded'
       : DENIED_TEXT,
   );
   print(`created a cluster of ${config.nodes.length} nodes in ${data}; run each of them with`);

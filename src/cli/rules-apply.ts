@@ -1,6 +1,6 @@
 /**
- * Compares a document of rules with those that a running cluster decides by, and puts it in their place. It checks the document
- * first, prints what changes, and says how to end.
+ * `quorate rules apply` and the comparison with a cluster: checks a document of rules, prints what it changes, and
+ * replaces the rules of the cluster.
  */
 import { RULES_DOCUMENT_BYTES_MAX } from '../api/rules-change.ts';
 import { diffRules, type RuleChange } from '../rules/diff.ts';
@@ -13,22 +13,24 @@ import { printChanges, type RulesCommandOptions } from './rules-command.ts';
 import { bytesOf, counted, printFindings } from './rules-file.ts';
 import { type AppliedRules, type KnownRules, readKnownRules, sendRules } from './rules-in-cluster.ts';
 
-/** Of rules that came without a document. */
+/** How many ids to print of rules that have no document. */
 const IDS_SHOWN_MAX = 10;
 const ORDERED_NOTE =
   'note: rules of nested descriptors are for gateways, which ask over gRPC or POST /json; they limit no other requests';
 
+/** Which cluster to compare with. */
 export interface ClusterRulesOptions extends RulesCommandOptions {
   /** The URL of a node. */
   readonly node: string;
 }
 
+/** What to apply. */
 export interface ApplyRulesOptions extends ClusterRulesOptions {
-  /** Only if this version is in force; else whatever was when the difference was printed. */
+  /** Apply only if this version is in force. Absent: the version that the changes were compared with. */
   readonly ifVersion?: number;
 }
 
-/** `pending`: accepted, and not in force in every partition yet. */
+/** `pending`: accepted, but not in force in every partition yet. */
 export type ApplyOutcome = 'applied' | 'pending' | 'mistakes';
 
 interface CheckedDocument {
@@ -36,7 +38,10 @@ interface CheckedDocument {
   readonly definitions: readonly RuleDefinition[];
 }
 
-/** @throws ClusterCommandError if the cluster cannot be asked, or refuses; nothing was changed then, unless it says so */
+/**
+ * @throws ClusterCommandError if the cluster cannot be asked, or refuses. Nothing was changed unless the message says
+ *   so.
+ */
 export async function applyRules(file: string, options: ApplyRulesOptions): Promise<ApplyOutcome> {
   const { node, ifVersion, json, print } = options;
   const document = await checkedDocument(file, options);
@@ -44,17 +49,20 @@ export async function applyRules(file: string, options: ApplyRulesOptions): Prom
   const known = await readKnownRules(node);
   if (ifVersion !== undefined && ifVersion !== known.version)
     throw new ClusterCommandError(
-      `${node} decides by version ${known.version}, not ${ifVersion}; nothing was changed`,
+      `${node} uses version ${known.version} of the rules, not ${ifVersion}; nothing was changed`,
     );
   const changes = changesTo(document, known);
-  if (json !== true) tellChanges(changes, known, options);
+  if (json !== true) printDifference(changes, known, options);
   const applied = await sendRules(node, { document: document.bytes, ifVersion: known.version });
   if (json === true) print(JSON.stringify({ ok: true, from: known.version, changes, ...applied }, null, 2));
-  else tellApplied(document.definitions, applied, print);
+  else printApplied(document.definitions, applied, print);
   return applied.pending.length === 0 ? 'applied' : 'pending';
 }
 
-/** Could the document be read? Then what it would change was printed, otherwise every mistake. */
+/**
+ * Prints what a document would change, and returns true. If the document is wrong, prints all mistakes and returns
+ * false.
+ */
 export async function compareWithCluster(file: string, options: ClusterRulesOptions): Promise<boolean> {
   const document = await checkedDocument(file, options);
   if (document === undefined) return false;
@@ -62,11 +70,11 @@ export async function compareWithCluster(file: string, options: ClusterRulesOpti
   const changes = changesTo(document, known);
   if (options.json === true)
     options.print(JSON.stringify({ ok: true, from: known.version, changes }, null, 2));
-  else tellChanges(changes, known, options);
+  else printDifference(changes, known, options);
   return true;
 }
 
-/** Undefined: its mistakes were printed. */
+/** Returns undefined if the document is wrong; its mistakes are printed then. */
 async function checkedDocument(
   file: string,
   { json, print }: RulesCommandOptions,
@@ -79,7 +87,7 @@ async function checkedDocument(
   return read.kind === 'mistakes' ? undefined : { bytes, definitions: read.definitions };
 }
 
-/** What a file may say is more than what a cluster takes at once. */
+/** Adds a mistake if the document is too long for a cluster. Files may be longer. */
 function boundedForCluster(
   { length }: Uint8Array,
   read: ReturnType<typeof readRules>,
@@ -94,7 +102,7 @@ function changesTo({ definitions }: CheckedDocument, known: KnownRules): readonl
   return diffRules(known.definitions ?? [], definitions);
 }
 
-function tellChanges(
+function printDifference(
   changes: readonly RuleChange[],
   { version, definitions, rules }: KnownRules,
   { node, print }: ClusterRulesOptions,
@@ -102,20 +110,20 @@ function tellChanges(
   const ids = rules.map(({ id }) => id);
   const shown = ids.slice(0, IDS_SHOWN_MAX).join(', ');
   const more = ids.length > IDS_SHOWN_MAX ? `, and ${ids.length - IDS_SHOWN_MAX} more` : '';
-  const without = `, which did not come as a document: ${counted(ids.length, 'rule')} (${shown}${more}) would go`;
-  print(printable(`${node} decides by version ${version}${definitions === undefined ? without : ''}`));
+  const without = `, which were not set with a document: ${counted(ids.length, 'rule')} (${shown}${more}) would go`;
+  print(printable(`${node} uses version ${version} of the rules${definitions === undefined ? without : ''}`));
   printChanges(changes, print);
 }
 
-function tellApplied(
+function printApplied(
   definitions: readonly RuleDefinition[],
   { version, pending }: AppliedRules,
   print: (line: string) => void,
 ): void {
   if (definitions.some(({ scope }) => scope.kind === 'path')) print(ORDERED_NOTE);
-  if (pending.length === 0) print(`version ${version} is in force: every partition decides by it`);
+  if (pending.length === 0) print(`version ${version} is in force: every partition uses it`);
   else
     print(
-      `version ${version} is accepted; ${counted(pending.length, 'partition')} (${pending.map(number).join(', ')}) will decide by it with a leader`,
+      `version ${version} is accepted; ${counted(pending.length, 'partition')} (${pending.map(number).join(', ')}) will use it when they have a leader`,
     );
 }

@@ -1,7 +1,4 @@
-/**
- * Looks at documents of rules: what is wrong in one, and what would change from one to another. It reads files, prints, and
- * says how to end; it asks no cluster and changes nothing.
- */
+/** Checks documents of rules, and prints what changes from one to another. It only reads files, and asks no cluster. */
 import { ConfigError } from '../config/config.ts';
 import { RULES_MAX } from '../limiter/rules.ts';
 import { diffRules, type RuleChange } from '../rules/diff.ts';
@@ -12,12 +9,13 @@ import { isForUnmatched } from '../rules/unmatched.ts';
 import { number, ruleInWords } from '../rules/words.ts';
 import { bytesOf, counted, printFindings, STDIN } from './rules-file.ts';
 
+/** How to print. */
 export interface RulesCommandOptions {
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
-/** Is it right? Otherwise every mistake was printed. */
+/** Returns true if the document is correct. Prints all mistakes otherwise. */
 export async function checkRules(file: string, { json, print }: RulesCommandOptions): Promise<boolean> {
   const read = readRules(await bytesOf(file));
   const isRight = read.kind === 'rules';
@@ -39,7 +37,10 @@ export async function checkRules(file: string, { json, print }: RulesCommandOpti
   return true;
 }
 
-/** Could both be read? Then what changes was printed, otherwise every mistake. */
+/**
+ * Prints what changes from one document to another, and returns true. If one is wrong, prints all mistakes and returns
+ * false.
+ */
 export async function compareRules(
   { oldFile, newFile }: { readonly oldFile: string; readonly newFile: string },
   { json, print }: RulesCommandOptions,
@@ -66,6 +67,7 @@ export async function compareRules(
   return true;
 }
 
+/** Prints one line for each change. */
 export function printChanges(changes: readonly RuleChange[], print: (line: string) => void): void {
   if (changes.length === 0) print('nothing changes');
   for (const change of changes) for (const line of changeLines(change)) print(printable(line));

@@ -1,4 +1,7 @@
-/** A file with a document of rules, or standard input: read no further than a document may be long, and told what is wrong in it. */
+/**
+ * Reads a document of rules from a file or from standard input, up to the longest length allowed, and prints its
+ * mistakes.
+ */
 import { open } from 'node:fs/promises';
 import { ConfigError } from '../config/config.ts';
 import type { Mistake } from '../rules/mistakes.ts';
@@ -6,9 +9,10 @@ import type { RulesRead } from '../rules/read-rules.ts';
 import { DOCUMENT_BYTES_MAX } from '../rules/rule-definition.ts';
 import { number } from '../rules/words.ts';
 
+/** The file name that means standard input. */
 export const STDIN = '-';
 
-/** Every mistake and note with its place, a line each. */
+/** Prints all mistakes and notes with their lines, one per line. */
 export function printFindings(file: string, read: RulesRead, print: (line: string) => void): void {
   const where = ({ line, column }: Mistake): string => `${file}:${line}:${column}`;
   if (read.kind === 'mistakes') {
@@ -16,16 +20,17 @@ export function printFindings(file: string, read: RulesRead, print: (line: strin
   }
   for (const note of read.notes) print(`${where(note)}: note: ${note.message}`);
   if (read.kind !== 'mistakes') return;
-  const more = read.isComplete ? '' : '; there may be more, for reading ended there';
+  const more = read.isComplete ? '' : '; there may be more, because reading stopped there';
   print(`${file}: ${counted(read.mistakes.length, 'mistake')}${more}`);
 }
 
+/** A number with its noun. @example counted(2, 'rule') // '2 rules' */
 export function counted(count: number, what: string): string {
   return `${number(count)} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /**
- * No more of it than shows that it is too much.
+ * Reads a file, but no more than is needed to see that it is too long.
  *
  * @param file a path, or `STDIN`
  * @throws ConfigError if it cannot be read

@@ -1,19 +1,22 @@
-/** The rules that a running cluster decides by, read and replaced over HTTP at one of its nodes. It reads no file and prints nothing. */
+/**
+ * Reads and replaces the rules of a running cluster, over HTTP at one of its nodes. It reads no files and prints
+ * nothing.
+ */
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { answerOf, answerOfChange } from './answer-of.ts';
 import { askNode, ClusterCommandError, type NodeBody } from './ask-node.ts';
 
 const READ_MILLIS_MAX = 5_000;
-/** The node waits some seconds for partitions without a leader before it answers. */
+/** Longest time for the answer to a change. The node waits some seconds for partitions without a leader. */
 const CHANGE_MILLIS_MAX = 30_000;
 const PATH = '/v1/rules';
 
-/** What a node knows to be in force. */
+/** The rules in force, as a node knows them. */
 export interface KnownRules {
   readonly version: number;
-  /** Undefined: they did not come as a document. */
+  /** Undefined: the rules were not set with a document. */
   readonly definitions: readonly RuleDefinition[] | undefined;
-  /** What the limiter keeps, one for each window. */
+  /** The rules in the form of the limiter, one for each window. */
   readonly rules: readonly KnownRule[];
 }
 
@@ -23,14 +26,17 @@ interface KnownRule {
   readonly windowMillis?: number;
 }
 
-/** What became of a change that was accepted. */
+/** The result of an accepted change. */
 export interface AppliedRules {
   readonly version: number;
-  /** Partitions that do not decide by them yet, and will as soon as they have a leader. */
+  /** Partitions that do not use the new rules yet. They will when they have a leader. */
   readonly pending: readonly number[];
 }
 
-/** @throws ClusterCommandError if they cannot be read at `node`, a URL */
+/**
+ * @param node a URL
+ * @throws ClusterCommandError if the rules cannot be read
+ */
 export async function readKnownRules(node: string): Promise<KnownRules> {
   const answer = await askNode(new URL(PATH, node), READ_MILLIS_MAX);
   return knownRulesIn(answerOf(answer, node)) ?? noNode(node);
@@ -41,10 +47,10 @@ function noNode(node: string): never {
 }
 
 /**
- * Replaces them, if `ifVersion` is still in force.
+ * Replaces the rules if version `ifVersion` is still in force.
  *
  * @param document in UTF-8, at most `RULES_DOCUMENT_BYTES_MAX`
- * @throws ClusterCommandError `unfinished` if they may have been replaced
+ * @throws ClusterCommandError `unfinished` if the rules may have been replaced
  */
 export async function sendRules(
   node: string,
@@ -60,12 +66,12 @@ export async function sendRules(
   return appliedRulesIn(body) ?? noNode(node);
 }
 
-/** Whatever answers at an address may say anything. */
+/** Checks the form of the answer, because any program may answer at the address. */
 function knownRulesIn({ version, rules, definitions }: NodeBody): KnownRules | undefined {
   if (typeof version !== 'number' || !haveIds(rules)) return undefined;
   if (definitions === undefined) return { version, definitions: undefined, rules };
   if (!haveIds(definitions)) return undefined;
-  // As a node of this version had read it from a document.
+  // A node of this version has parsed them from a document.
   return { version, definitions: definitions as readonly RuleDefinition[], rules };
 }
 

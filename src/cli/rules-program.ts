@@ -1,4 +1,4 @@
-/** `quorate rules`: what the command line takes, and what it asks for. */
+/** The options of `quorate rules`. */
 import type { Command } from 'commander';
 import { ConfigError } from '../config/config.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
@@ -13,6 +13,7 @@ interface Asked extends ClusterOptions {
   readonly json?: true;
 }
 
+/** Adds `rules` to the program. */
 export function addRulesCommands(program: Command, print: (line: string) => void): void {
   const rules = explained(program.command('rules'), {
     does: 'show, check, compare and apply rules',
@@ -20,7 +21,7 @@ export function addRulesCommands(program: Command, print: (line: string) => void
   });
   withCluster(
     explained(rules.command('show'), {
-      does: 'print the rules that a cluster decides by, as a document that may be edited and applied',
+      does: 'print the rules of a cluster as a document that can be edited and applied',
       examples: ['quorate rules show > rules.yaml'],
     }),
   )
@@ -30,8 +31,8 @@ export function addRulesCommands(program: Command, print: (line: string) => void
       await showRules({ ...options, node: await nodeOf(options), print });
     });
   explained(rules.command('check'), {
-    does: 'say everything that is wrong in a document of rules, without a cluster',
-    exits: { 0: 'nothing is wrong', 1: 'something is wrong' },
+    does: 'check a document of rules, and print all mistakes; needs no cluster',
+    exits: { 0: 'no mistakes', 1: 'there are mistakes' },
     examples: ['quorate rules check rules.yaml'],
   })
     .argument(...FILE)
@@ -43,11 +44,11 @@ export function addRulesCommands(program: Command, print: (line: string) => void
   addDiff(rules, print);
   withCluster(
     explained(rules.command('apply'), {
-      does: 'check a document of rules, say what it changes, and have a cluster decide by it',
+      does: 'check a document of rules, print what it changes, and put it in force in a cluster',
       exits: {
-        0: 'every partition decides by it',
-        1: 'something is wrong in it; nothing was changed',
-        75: 'partitions without a leader decide by it later',
+        0: 'it is in force in every partition',
+        1: 'there are mistakes in it; nothing was changed',
+        75: 'in force, except in partitions without a leader, which follow later',
       },
       examples: ['quorate rules apply rules.yaml', 'quorate rules apply rules.yaml --if-version 7'],
     }),
@@ -65,8 +66,8 @@ export function addRulesCommands(program: Command, print: (line: string) => void
 function addDiff(rules: Command, print: (line: string) => void): void {
   withCluster(
     explained(rules.command('diff'), {
-      does: 'say what changes from the rules of a cluster to a document, or from one document to another',
-      exits: { 0: 'it is said', 1: 'something is wrong in a document' },
+      does: 'print the changes from the rules of a cluster to a document, or from one document to another',
+      exits: { 0: 'the changes were printed', 1: 'there are mistakes in a document' },
       examples: ['quorate rules diff rules.yaml', 'quorate rules diff old.yaml new.yaml'],
     }),
   )

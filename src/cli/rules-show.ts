@@ -1,4 +1,4 @@
-/** `quorate rules show`: the rules that a running cluster decides by, as a document where there is one. It changes nothing. */
+/** `quorate rules show`: prints the rules of a running cluster as a document that can be edited and applied. */
 import { documentText } from '../rules/document-text.ts';
 import { printable } from '../rules/mistakes.ts';
 import { ruleInWords } from '../rules/words.ts';
@@ -17,7 +17,7 @@ export async function showRules({ node, json, print }: ClusterRulesOptions): Pro
   for (const line of linesOf(known)) print(printable(line));
 }
 
-/** Lines that are comments of a document are no document. */
+/** Rules without a document are printed as comments. */
 function linesOf({ definitions, rules }: KnownRules): string[] {
   if (definitions === undefined)
     return [

@@ -1,4 +1,4 @@
-/** `quorate node`: what it takes, and a node from its start to its end. */
+/** `quorate node`: its options, and the life of a node from start to stop. */
 import { type Command, Option } from 'commander';
 import type { NodeAddress } from '../api/node-address.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
@@ -22,18 +22,19 @@ import { LOG_FORMATS, type LogFormat, openLogger } from './node-logger.ts';
 import { DATA, INSECURE, NODE_ID } from './options.ts';
 import { Reloader } from './reload.ts';
 
-/** Far above what the steps of a stop may take together. */
+/** Longest time for a clean stop. All steps together take far less. */
 const CLOSE_MILLIS_MAX = 10_000;
 
+/** How to run the node. */
 export interface RunOptions {
   readonly data: string;
   readonly id: number;
-  /** Absent: as the configuration says. */
+  /** Absent: the level in the configuration. */
   readonly logLevel?: LogLevel;
   readonly logFormat: LogFormat;
   readonly insecure: boolean;
   readonly version: string;
-  /** The host to listen at, instead of those where others find the node. */
+  /** The host to listen at, instead of the one at which others reach the node. */
   readonly listen?: string;
   /** Reads the configuration again. Absent: from the file. @throws ConfigError */
   readonly read?: () => Promise<ClusterConfig>;
@@ -43,7 +44,7 @@ type NodeOptions = Omit<RunOptions, 'id' | 'version' | 'insecure'> & { readonly 
 
 async function safeguardsOf({ data, id }: RunOptions, config: ClusterConfig): Promise<Safeguards> {
   const known = await readKnownMembers(nodeDirectory(data, id));
-  // One that joins decides nothing before it has heard of the others, and of their tokens.
+  // A joining node decides nothing before it has received the nodes and tokens of the cluster.
   const isNew = known === undefined && !config.founders.some((founder) => founder.id === id);
   return { tls: config.tls, hasTokens: isNew || hasTokens(config, known) };
 }
@@ -62,6 +63,7 @@ async function configured({ data, id }: RunOptions): Promise<{ config: ClusterCo
   throw new ConfigError('<id>', `${id} is none of the nodes in ${data}/cluster.json: ${known}`);
 }
 
+/** Runs a node until it is stopped by a signal. @throws ConfigError, and errors of the database and the listeners */
 export async function runNode(options: RunOptions): Promise<void> {
   const { config, self } = await configured(options);
   const { id: nodeId, logFormat: format, logLevel } = options;
@@ -91,7 +93,7 @@ export async function runNode(options: RunOptions): Promise<void> {
     logger.info({ reason }, isStopping ? 'already stopping' : 'stopping');
     if (isStopping) return;
     isStopping = true;
-    // Before it took part it has promised nothing.
+    // Before it takes part, there is nothing to lose.
     if (node === undefined) process.exit(0);
     setTimeout(() => {
       logger.error({ afterMillis: CLOSE_MILLIS_MAX }, 'could not stop in time');
@@ -107,9 +109,9 @@ export async function runNode(options: RunOptions): Promise<void> {
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
-  // Started by the cluster script: do not outlive it.
+  // Started by `npm start`: end when that process ends.
   if (process.channel !== undefined) process.on('disconnect', () => stop('the starting process ended'));
-  // Half of what a command takes to start, and only this one needs it.
+  // Loading the node is half of the start-up time of a command, and only this command needs it.
   const { startNode } = await import('../node/node.ts');
   node = await startNode({
     config,
@@ -119,7 +121,7 @@ export async function runNode(options: RunOptions): Promise<void> {
     version: options.version,
     ...(options.listen !== undefined && { listen: options.listen }),
     logger,
-    // At once: whatever is still queued depends on a disk that failed (P6).
+    // Exit at once: all that is queued depends on the disk that failed (P6).
     onFatal(error) {
       complain(`node ${options.id} stops: ${explain(error).message}`);
       process.exit(EXIT_FATAL);
@@ -128,7 +130,7 @@ export async function runNode(options: RunOptions): Promise<void> {
   reloader.runs(node);
 }
 
-/** @param version of the package, which the node tells */
+/** Adds `node` to the program. @param version the version of the package, which the node reports */
 export function addNodeCommand(program: Command, version: string): void {
   explained(program.command('node'), {
     does: 'run one node of the cluster in a directory, until SIGTERM or Ctrl-C',

@@ -1,8 +1,11 @@
-/** Which partitions have copies that fail together, as the labels of the nodes say: sentences for people. Pure. */
+/**
+ * Finds partitions whose copies would fail together because they are on one host or in one zone, and describes them in
+ * sentences. Pure functions.
+ */
 import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
 import { listed } from './listed.ts';
 
-/** What the copies of some partitions have in common. A node without a label shares with nobody. */
+/** The sentences for a cluster. A node without a label counts as a place of its own. */
 export function sharedPlaces({ nodes, partitions }: Pick<ClusterReport, 'nodes' | 'partitions'>): string[] {
   const zones = new Map(nodes.map((node) => [node.id, zoneOf(node, nodes)]));
   const hosts = new Map(nodes.map(({ id, host }) => [id, host]));
@@ -20,14 +23,14 @@ export function sharedPlaces({ nodes, partitions }: Pick<ClusterReport, 'nodes' 
       : []),
     ...(inZone.length > 0
       ? [
-          `partition ${listed(inZone)}: copies share a zone; as few do as its nodes and hosts allow, once all have moved`,
+          `partition ${listed(inZone)}: copies share a zone; once all have moved, no more than its nodes and hosts require`,
         ]
       : []),
     ...contradictions(nodes),
   ];
 }
 
-/** A host is in one zone: that of its node with the lowest id that names one. */
+/** The zone of a node. A host is in one zone: that of its node with the lowest id that has a zone. */
 function zoneOf({ host, zone }: ReportedNode, nodes: readonly ReportedNode[]): string | undefined {
   if (host === undefined) return zone;
   const named = nodes.filter((node) => node.host === host && node.zone !== undefined);

@@ -1,16 +1,17 @@
-/** `quorate status`: how a running cluster is, on one screen. It asks and shows, and changes nothing. */
+/** `quorate status`: prints the state of a running cluster on one screen. It changes nothing. */
 import { healthOf, problemText, versionOf } from './cluster-health.ts';
 import type { AskedCluster } from './asked-cluster.ts';
 import { survey, type Survey, type SurveyedNode } from './survey.ts';
 import { bytesText, textTable } from './text-table.ts';
 
+/** Which cluster to show, and how to print. */
 export interface StatusCommandOptions {
   readonly cluster: AskedCluster;
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
-/** What is shown of a node; null: not known. */
+/** The row of a node. Null: not known. */
 interface ShownNode {
   readonly id: number;
   readonly http: string | null;
@@ -25,11 +26,11 @@ interface ShownNode {
   readonly clockPpm: Readonly<Record<string, number>>;
   readonly diskFreeBytes: number | null;
   readonly databaseBytes: number | null;
-  /** Entries that it has not applied, of the partition where that is most. */
+  /** Entries not yet applied, in the partition that lacks most. */
   readonly lag: number;
 }
 
-/** @throws ClusterCommandError if nobody tells how the cluster is */
+/** @throws ClusterCommandError if no node reports the state of the cluster */
 export async function showStatus(options: StatusCommandOptions): Promise<'healthy' | 'degraded'> {
   const { cluster, json, print } = options;
   const found = await survey(cluster);
@@ -68,9 +69,10 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
   return state;
 }
 
-/** Why leaders are where they are. */
+/** Says why the leaders are where they are. */
 function leadersText(gatheredOn: number | undefined): string {
-  if (gatheredOn === undefined) return 'leaders: each partition is led where its placement says';
+  if (gatheredOn === undefined)
+    return 'leaders: each partition is led by the node that its placement prefers';
   return gatheredOn === 0
     ? 'leaders: spread, as one node that led all would be too busy, or none may'
     : `leaders: gathered on node ${gatheredOn}, which has headroom; requests share its disk writes`;
@@ -89,7 +91,7 @@ const HEAD = [
   'lag',
 ];
 
-/** Labels only where there are any. */
+/** The table of nodes. The columns for labels appear only if a node has labels. */
 function rowsOf(nodes: readonly ShownNode[]): string[][] {
   const rows = [HEAD, ...nodes.map(rowOf)];
   if (nodes.every(({ zone, host }) => zone === null && host === null)) return rows;

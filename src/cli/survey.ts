@@ -1,6 +1,6 @@
 /**
- * What the nodes of a running cluster say of it and of themselves, for the commands that show that: one asks the first that answers for
- * the others, and each of those for itself. Who does not answer is told. It changes and judges nothing.
+ * Collects the reports of all nodes of a running cluster: the list of nodes from the first one that answers, and from
+ * each node its own state. Nodes that do not answer are in the result. It judges nothing.
  */
 import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
 import { isClusterReport } from '../api/cluster-report.ts';
@@ -13,25 +13,27 @@ import { authorization } from './shown-token.ts';
 
 const ANSWER_MILLIS_MAX = 2_000;
 
+/** The report of one node. */
 export interface SurveyedNode {
   readonly node: ReportedNode;
-  /** What `/readyz` says; undefined: it does not answer. */
+  /** The body of `/readyz`. Undefined: the node does not answer. */
   readonly readiness: Readonly<Record<string, unknown>> | undefined;
   readonly metrics: Readings | undefined;
-  /** Why it could not be asked. */
+  /** Why the node could not be asked. */
   readonly problem?: string;
 }
 
+/** The reports of a cluster. */
 export interface Survey {
   /** The URL of the node that reported the cluster. */
   readonly asked: string;
   readonly report: ClusterReport;
   readonly nodes: readonly SurveyedNode[];
-  /** Who was asked before, and what came of it. */
+  /** The nodes that were asked before without success. */
   readonly failed: readonly Failed[];
 }
 
-/** @throws ClusterCommandError if nobody who belongs to the cluster reports it */
+/** @throws ClusterCommandError if no node of the cluster reports it */
 export async function survey({ urls, name }: AskedCluster): Promise<Survey> {
   const failed: Failed[] = [];
   let isRefused = false;
@@ -49,10 +51,10 @@ export async function survey({ urls, name }: AskedCluster): Promise<Survey> {
     isRefused ||= status === 401 || status === 403 || !isTrusted;
     failed.push({ url, problem: messageOf(body) ?? `status ${status}` });
   }
-  throw noAnswer(`no node says how ${name} is`, failed, isRefused);
+  throw noAnswer(`no node reports the state of ${name}`, failed, isRefused);
 }
 
-/** One that is not trusted, with an expired certificate for example, must not hide the others. */
+/** Turns an untrusted certificate into an answer, so that one expired certificate does not hide the other nodes. */
 async function answerOf(url: URL): Promise<NodeResponse & { readonly isTrusted: boolean }> {
   try {
     return { ...(await askNode(url, ANSWER_MILLIS_MAX)), isTrusted: true };
@@ -75,7 +77,7 @@ async function askOne(node: ReportedNode, asked: string): Promise<SurveyedNode> 
   return { node, readiness: ready.body, metrics };
 }
 
-/** Of `/metrics`; undefined if they are not told. */
+/** The metrics of a node. Undefined if they cannot be read. */
 async function readingsOf(origin: string): Promise<Readings | undefined> {
   try {
     const signal = AbortSignal.timeout(ANSWER_MILLIS_MAX);

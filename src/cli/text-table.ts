@@ -1,6 +1,10 @@
-/** Rows as lines of text, their columns below each other. */
+/** Formats tables and byte counts for the terminal. */
 
-/** @param rows of equal length; the first is the head */
+/**
+ * Returns the rows as lines with aligned columns.
+ *
+ * @param rows of equal length; the first is the header
+ */
 export function textTable(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
@@ -13,7 +17,7 @@ export function textTable(rows: readonly (readonly string[])[]): string[] {
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** In three digits or so. */
+/** A number of bytes with a unit, in about three digits. */
 export function bytesText(bytes: number): string {
   let value = bytes;
   let unit = 0;

@@ -1,12 +1,13 @@
-/** `quorate tokens`: makes, lists and revokes the tokens of a running cluster, at one of its nodes. It keeps no token. */
+/** `quorate tokens`: creates, lists and revokes tokens of a running cluster. It stores no token. */
 import type { TokenAsked } from '../api/token.ts';
 import { answerOf, answerOfChange } from './answer-of.ts';
 import { askNode, type NodeBody, type Sent } from './ask-node.ts';
 
-/** The node waits some seconds for others before it answers. */
+/** Longest time for an answer. The node waits some seconds for the others. */
 const ANSWER_MILLIS_MAX = 30_000;
 const PATH = '/v1/tokens';
 
+/** Which node to ask, and how to print. */
 export interface TokensCommandOptions {
   /** The URL of a node. */
   readonly node: string;
@@ -14,10 +15,10 @@ export interface TokensCommandOptions {
   readonly print: (line: string) => void;
 }
 
-/** `pending`: it is done, and nodes that could not be reached have not heard of it. */
+/** `pending`: it is done, but some nodes could not be told yet. */
 export type TokensOutcome = 'done' | 'pending';
 
-/** @throws ClusterCommandError `unfinished` if there may be a token that nobody was shown */
+/** @throws ClusterCommandError `unfinished` if a token may exist that nobody has seen */
 export async function createToken(
   asked: TokenAsked,
   { node, json, print }: TokensCommandOptions,
@@ -42,7 +43,7 @@ export async function listTokens({ node, json, print }: TokensCommandOptions): P
     return;
   }
   const tokens = Array.isArray(body['tokens']) ? (body['tokens'] as NodeBody[]) : [];
-  if (tokens.length === 0) print('there are no tokens: whoever reaches a node may ask');
+  if (tokens.length === 0) print('there are no tokens: anybody who reaches a node can use it');
   for (const { id, role, name, createdMillis, configured } of tokens) {
     const made =
       typeof createdMillis === 'number' ? new Date(createdMillis).toISOString() : 'at unknown time';
@@ -51,7 +52,12 @@ export async function listTokens({ node, json, print }: TokensCommandOptions): P
   }
 }
 
-/** @param isOpenAllowed also if no token of role admin is left, and everybody may ask. @throws ClusterCommandError */
+/**
+ * Revokes a token.
+ *
+ * @param isOpenAllowed also revoke the last token of role admin, which opens the cluster to everybody
+ * @throws ClusterCommandError
+ */
 export async function revokeToken(
   id: string,
   { isOpenAllowed, node, json, print }: TokensCommandOptions & { readonly isOpenAllowed: boolean },
@@ -74,6 +80,6 @@ function outcomeOf(
 ): TokensOutcome {
   if (!Array.isArray(pending) || pending.length === 0) return 'done';
   if (json !== true)
-    print(`node ${pending.join(', ')} has not said that it knows; it will when it hears from the others`);
+    print(`node ${pending.join(', ')} has not confirmed yet; it will learn of it from the other nodes`);
   return 'pending';
 }

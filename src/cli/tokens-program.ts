@@ -1,4 +1,4 @@
-/** `quorate tokens`: what the command line takes, and what it asks for. */
+/** The options of `quorate tokens`. */
 import { type Command, Option } from 'commander';
 import { ROLES, TOKEN_NAME_BYTES_MAX, type TokenAsked } from '../api/token.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
@@ -7,28 +7,29 @@ import { EXIT_TEMPORARY } from './explain-error.ts';
 import { JSON_OPTION, nameOption, tokenIdOption } from './options.ts';
 
 const EXIT_OF_TOKENS = { done: 0, pending: EXIT_TEMPORARY } as const;
-const EXITS = { 0: 'every node knows it', 75: 'it is done, and some node has not heard of it yet' };
+const EXITS = { 0: 'every node knows it', 75: 'done, but some nodes do not know it yet' };
 
 interface TokensOptions extends ClusterOptions {
   readonly json?: true;
 }
 
+/** Adds `tokens` to the program. */
 export function addTokensCommands(program: Command, print: (line: string) => void): void {
   const tokens = explained(program.command('tokens'), {
-    does: 'make, list and revoke the tokens of a running cluster',
+    does: 'create, list and revoke the tokens of a running cluster',
     examples: ['quorate tokens list'],
   });
   withCluster(
     explained(tokens.command('create'), {
-      does: 'make a token and print it once; the first one of role admin closes the cluster',
+      does: 'create a token and print it once; from the first token of role admin on, every request needs a token',
       exits: EXITS,
       examples: ['quorate tokens create --role decide --name gateway'],
     }),
   )
-    .addOption(new Option('--role <role>', 'what it may ask').choices(ROLES).makeOptionMandatory())
+    .addOption(new Option('--role <role>', 'what it allows').choices(ROLES).makeOptionMandatory())
     .option(
       '--name <text>',
-      `what people call it, 1 to ${TOKEN_NAME_BYTES_MAX} bytes (default: its role)`,
+      `a name for people, 1 to ${TOKEN_NAME_BYTES_MAX} bytes (default: its role)`,
       nameOption,
     )
     .option(...JSON_OPTION)
@@ -56,13 +57,13 @@ export function addTokensCommands(program: Command, print: (line: string) => voi
     });
   withCluster(
     explained(tokens.command('revoke'), {
-      does: 'revoke a token: no listener takes it when this command has ended with 0',
+      does: 'revoke a token: after exit code 0 no listener accepts it',
       exits: EXITS,
       examples: ['quorate tokens revoke 4gkt2mqz'],
     }),
   )
-    .argument('<id>', 'the 8 characters of a token, as they are listed', tokenIdOption)
-    .option('--open', 'also the last one of role admin: then everybody who reaches a node may ask')
+    .argument('<id>', 'the id of a token, 8 characters, as listed', tokenIdOption)
+    .option('--open', 'revoke even the last token of role admin: then anybody who reaches a node can use it')
     .option(...JSON_OPTION)
     .action(async (id: string, { open = false, ...options }: TokensOptions & { open?: boolean }) => {
       const { revokeToken } = await import('./tokens-command.ts');

@@ -1,5 +1,5 @@
 /**
- * `quorate top`: what a running cluster does just now, once a second on a terminal, or once. All of it is the difference between two
+ * `quorate top`: shows what a running cluster is doing, once or each second. All numbers are differences between two
  * readings of the metrics of all nodes.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,15 +9,16 @@ import type { AskedCluster } from './asked-cluster.ts';
 import { survey, type Survey, type SurveyedNode } from './survey.ts';
 import { textTable } from './text-table.ts';
 
+/** Which cluster to show, and how often. */
 export interface TopCommandOptions {
   readonly cluster: AskedCluster;
   readonly json?: true;
-  /** Show it once, and end. */
+  /** Print one sample and end. */
   readonly once?: true;
-  /** Between two readings. */
+  /** Time between two readings. */
   readonly intervalMillis: number;
   readonly print: (line: string) => void;
-  /** What is shown again and again; undefined: no terminal is there. */
+  /** Replaces the screen with these lines. Undefined: there is no terminal. */
   readonly screen?: (lines: readonly string[]) => void;
 }
 
@@ -45,7 +46,7 @@ interface Sample {
   readonly p50Millis: number | null;
   readonly p99Millis: number | null;
   readonly nodes: readonly NodeSample[];
-  /** Null where they are not told to whoever asks. */
+  /** Null: the token may not see keys. */
   readonly top: readonly { readonly key: string; readonly rule: string; readonly denied: number }[] | null;
 }
 
@@ -54,7 +55,11 @@ interface Reading {
   readonly found: Survey;
 }
 
-/** Ends by itself only where it shows one sample. @throws ClusterCommandError if nobody tells how the cluster is */
+/**
+ * Runs until Ctrl-C, or with `once` until one sample is printed.
+ *
+ * @throws ClusterCommandError if no node reports the state of the cluster
+ */
 export async function showTop(options: TopCommandOptions): Promise<void> {
   const { json, once, intervalMillis, print, screen } = options;
   let before = await read(options.cluster);
@@ -81,7 +86,7 @@ function sampleOf(before: Reading, after: Reading, top: Sample['top']): Sample {
   const buckets = new Map<string, number>();
   const nodes = after.found.nodes.map((now) => {
     const earlier = before.found.nodes.find(({ node }) => node.id === now.node.id);
-    // Of one that was not asked before, everything would seem to have happened just now.
+    // Without an earlier reading of the node, its counters would look as if everything happened just now.
     if (now.metrics !== undefined && earlier?.metrics !== undefined) {
       add(outcomes, grownBy('quorate_decisions_total', 'outcome', earlier.metrics, now.metrics));
       add(buckets, grownBy('quorate_http_request_seconds_bucket', 'le', earlier.metrics, now.metrics));
@@ -137,12 +142,12 @@ function grownBy(name: string, label: string, before: Readings, after: Readings)
   return growth(before.sumBy(name, label), after.sumBy(name, label));
 }
 
-/** Above all bounds there is no number. */
+/** Null: the value is above all bounds. */
 function millisOf(seconds: number | undefined): number | null {
   return seconds === undefined || !Number.isFinite(seconds) ? null : seconds * 1_000;
 }
 
-/** Users are named to those alone that may hear it. */
+/** The keys that are denied most, if the token may see keys. */
 async function topKeys(node: string): Promise<Sample['top']> {
   const url = new URL(`/v1/usage?minutes=1&top=${TOP_KEYS}`, node);
   const { status, body } = await askNode(url, KEYS_MILLIS_MAX);
@@ -186,12 +191,12 @@ function linesOf({ perSecond, p50Millis, p99Millis, nodes, top }: Sample): strin
     `decisions: ${rates.length === 0 ? 'none' : rates.join(', ')}; HTTP p50 <= ${millis(p50Millis)}, p99 <= ${millis(p99Millis)}`,
     '',
     ...textTable([HEAD, ...rows]),
-    ...(top === null || top.length === 0 ? [] : ['', 'denied most in the last two hours at most:']),
+    ...(top === null || top.length === 0 ? [] : ['', 'denied most (in up to two hours):']),
     ...(top ?? []).map(({ key, rule, denied }) => `  ${shownKey(key)} (${rule}): ${denied}`),
   ];
 }
 
-/** A key may hold anything, also what a terminal would obey. */
+/** A key can contain control characters, so escape them for the terminal. */
 function shownKey(key: string): string {
   return key.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }

@@ -1,27 +1,26 @@
-/**
- * `quorate upgrade`: shows how far a rolling upgrade is, and finishes it. A repetition changes nothing, so it may be asked again
- * whatever became of it before.
- */
+/** `quorate upgrade`: shows how far a rolling upgrade is, and finishes it. It can be repeated at any time. */
 import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
 import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
 import { askUntilAccepted } from './ask-until-accepted.ts';
 import { textTable } from './text-table.ts';
 import { type UpgradeProgress, upgradeProgress } from './upgrade-progress.ts';
 
+/** Which node to ask, and how to print. */
 export interface UpgradeStatusInit {
-  /** The URL of any node of the cluster that was upgraded. */
+  /** The URL of any upgraded node of the cluster. */
   readonly node: string;
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
+/** How long to wait for the end of the upgrade. */
 export interface UpgradeFinishInit extends UpgradeStatusInit {
   readonly timeoutMillis: number;
 }
 
 const STATUS_MILLIS_MAX = 2_000;
 
-/** @throws ClusterCommandError if the node does not say how its cluster is */
+/** @throws ClusterCommandError if the node does not report the state of its cluster */
 export async function showUpgrade({
   node,
   json,
@@ -49,7 +48,7 @@ export async function showUpgrade({
   return isFinished ? 'finished' : 'unfinished';
 }
 
-/** @throws ClusterCommandError if it is refused, nobody could be asked, or it was not decided in time */
+/** @throws ClusterCommandError if it is refused, no node could be asked, or it was not decided in time */
 export async function finishUpgrade(init: UpgradeFinishInit): Promise<void> {
   const { node, timeoutMillis, json, print } = init;
   const say = json === true ? (): void => undefined : print;
@@ -64,7 +63,7 @@ export async function finishUpgrade(init: UpgradeFinishInit): Promise<void> {
     verb: 'decided',
     unreachable: (message) =>
       new ClusterCommandError(
-        `${url.origin} answers no more (${message}), and may have been asked already: ask again, at any node, until it says done; start no node of the version before meanwhile`,
+        `${url.origin} no longer answers (${message}), and may have made the change: run the command again, at any node, until it prints done; do not start nodes of the older version meanwhile`,
         'unfinished',
       ),
     say,
@@ -72,7 +71,7 @@ export async function finishUpgrade(init: UpgradeFinishInit): Promise<void> {
   if (json === true) print(JSON.stringify({ version, before: progress.version }));
   else if (progress.isFinished)
     print(`the cluster is at version ${version} already: there is nothing to finish`);
-  else print(`done: the cluster is at version ${version}; nodes of a version before are spoken with no more`);
+  else print(`done: the cluster is at version ${version}; nodes of older versions can no longer take part`);
 }
 
 async function reportOf(node: string): Promise<{ report: ClusterReport; progress: UpgradeProgress }> {
@@ -81,14 +80,14 @@ async function reportOf(node: string): Promise<{ report: ClusterReport; progress
   if (status !== 200 || !isClusterReport(body)) {
     const message = messageOf(body) ?? `status ${status}`;
     throw new ClusterCommandError(
-      `${url.origin} does not say how the cluster is (${message}): give the address of a running node with --node`,
+      `${url.origin} does not report the state of the cluster (${message}): give the address of a running node with --node`,
       isUnreachable === true || status === 0 ? 'unreachable' : 'refused',
     );
   }
   const progress = upgradeProgress(body);
   if (progress !== undefined) return { report: body, progress };
   throw new ClusterCommandError(
-    `the node at ${url.origin} knows nothing of its cluster yet: ask again, or give another one with --node`,
+    `the node at ${url.origin} knows nothing of its cluster yet: try again, or name another node with --node`,
     'unfinished',
   );
 }

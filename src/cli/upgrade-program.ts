@@ -1,4 +1,4 @@
-/** `quorate upgrade`: what the command line takes, and what it asks for. */
+/** The options of `quorate upgrade`. */
 import type { Command } from 'commander';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
 import { explained } from './command-help.ts';
@@ -11,9 +11,10 @@ interface Asked extends ClusterOptions {
   readonly json?: true;
 }
 
+/** Adds `upgrade` to the program. */
 export function addUpgradeCommands(program: Command, print: (line: string) => void): void {
   const upgrade = explained(program.command('upgrade'), {
-    does: 'look at a rolling upgrade of a cluster, or finish it when all its nodes run the new version',
+    does: 'show the progress of a rolling upgrade, or finish it when all nodes run the new version',
     examples: ['quorate upgrade status'],
   });
   withCluster(
@@ -31,8 +32,8 @@ export function addUpgradeCommands(program: Command, print: (line: string) => vo
     });
   withCluster(
     explained(upgrade.command('finish'), {
-      does: 'raise the version of the cluster to that of its nodes, for good: nodes of the version before take part no more',
-      exits: { 0: 'it is done', 75: 'not within --timeout; ask again' },
+      does: 'raise the version of the cluster to that of its nodes, for good: nodes of older versions can no longer take part',
+      exits: { 0: 'done', 75: 'not finished within --timeout; run it again' },
       examples: ['quorate upgrade finish'],
     }),
   )

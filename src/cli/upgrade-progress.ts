@@ -1,19 +1,20 @@
-/** How far the upgrade of a cluster is, from what its nodes say, and what to do next. Pure. */
+/** Finds out from the reports of the nodes how far an upgrade is, and what to do next. Pure functions. */
 import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
 
+/** The state of an upgrade. Versions are protocol versions. */
 export interface UpgradeProgress {
-  /** Of the cluster. */
+  /** The version of the cluster. */
   readonly version: number;
-  /** The highest that a node speaks: where the upgrade leads to. */
+  /** The highest version that any node speaks: the goal of the upgrade. */
   readonly target: number;
-  /** Nodes that are not known to speak it. */
+  /** Nodes that do not speak the target version, as far as is known. */
   readonly behind: readonly ReportedNode[];
   readonly isFinished: boolean;
-  /** What is so, and what to do, in a sentence. */
+  /** The state and the next step, in a sentence. */
   readonly text: string;
 }
 
-/** Undefined: the node that told this knows nothing of its cluster yet. */
+/** Returns undefined if the node that was asked knows nothing of its cluster yet. */
 export function upgradeProgress({
   clusterVersion: version,
   nodes,

@@ -1,33 +1,38 @@
-/** Asks a node of a running cluster about one user, over HTTP: for a grant, how the user stands, and what operators do to a key. */
+/**
+ * Requests about one user or key: ask for a grant, show the status, and block, reset, set or refund. Over HTTP at one
+ * node of a running cluster.
+ */
 import { UNMATCHED } from '../api/unmatched.ts';
 import { answerOf, answerOfChange } from './answer-of.ts';
 import { askNode, type NodeBody, type Sent } from './ask-node.ts';
 import { textTable } from './text-table.ts';
 
 const ANSWER_MILLIS_MAX = 10_000;
-const NO_RULE = 'no rule is for it, and the rules deny such requests';
+const NO_RULE = 'no rule matches, and the rules deny such requests';
 
+/** Which node to ask, and how to print. */
 export interface UsersOptions {
-  /** A URL. */
+  /** The URL of a node. */
   readonly node: string;
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
+/** The grant to ask for. */
 export interface AllowTerms {
   readonly userId?: string | undefined;
   readonly rule?: string | undefined;
   readonly cost?: number | undefined;
   readonly requestId?: string | undefined;
-  /** By name: then rules find the limits. */
+  /** Descriptors by name, from which the rules find the limits. */
   readonly descriptors?: Readonly<Record<string, string>> | undefined;
 }
 
-/** @throws ClusterCommandError if it is not decided */
+/** @throws ClusterCommandError if there is no decision */
 export async function askForGrant(terms: AllowTerms, options: UsersOptions): Promise<'granted' | 'denied'> {
   const answer = await askNode(new URL('/v1/allow', options.node), ANSWER_MILLIS_MAX, posted(terms));
   const { status, body } = answer;
-  // A token of too low a role is 403, too.
+  // Status 403 can also mean a token without the right role.
   const isHeldBack = body['blocked'] === true || body['reason'] === UNMATCHED;
   const isDenied = status === 429 || (status === 403 && isHeldBack);
   const said = isDenied ? body : answerOfChange(answer, options.node);
@@ -44,7 +49,7 @@ function sentenceOf(body: NodeBody): string {
   if (reason === UNMATCHED) return `denied: ${NO_RULE}`;
   if (unlimited === true) return 'allowed: no rule limits it';
   if (degraded === true)
-    return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: nobody could decide`;
+    return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: the cluster could not decide`;
   const under = `${String(remaining)} of ${String(limit)} left, by rule ${String(rule)}`;
   if (allowed === true) return `allowed: ${under}`;
   const cause = reason === 'restored' ? ', as the cluster was restored' : '';
@@ -53,7 +58,7 @@ function sentenceOf(body: NodeBody): string {
   return `denied: ${under}${cause}; ${wait}`;
 }
 
-/** @throws ClusterCommandError if nobody tells */
+/** @throws ClusterCommandError if the status cannot be read */
 export async function showUser(
   userId: string,
   rule: string | undefined,
@@ -81,24 +86,28 @@ export async function showUser(
 const CHANGES = {
   block: { method: 'PUT', path: 'block', said: 'is blocked: everything is denied' },
   unblock: { method: 'DELETE', path: 'block', said: 'is not blocked' },
-  reset: { method: 'POST', path: 'reset', said: 'is reset: what it was granted is forgotten' },
+  reset: { method: 'POST', path: 'reset', said: 'is reset: its grants are no longer counted' },
 } as const;
+/** What an operator can do to a key. */
 export type UserChange = keyof typeof CHANGES;
 
-/** What is left of a block that has an end. Both are group time, which is behind the clocks of machines after an outage. */
+/**
+ * The time until a block ends, in words. Both times are group time, which can be behind the wall clock after an outage.
+ */
 function untilEnd({ blockedUntilMillis, decided }: NodeBody): string {
   if (blockedUntilMillis === undefined) return '';
   const { timeMillis } = decided as { readonly timeMillis: number };
   return ` for ${Number(blockedUntilMillis) - timeMillis} ms more`;
 }
 
+/** A change of a key. */
 export interface WantedChange {
   readonly change: UserChange;
-  /** How long a block lasts, in milliseconds. Absent: until an operator takes it back. */
+  /** How long a block lasts, in milliseconds. Absent: until an operator ends it. */
   readonly durationMillis?: number | undefined;
 }
 
-/** @throws ClusterCommandError `unfinished` if it may have been changed */
+/** @throws ClusterCommandError `unfinished` if the change may have been made */
 export async function changeUser(
   userId: string,
   { change, durationMillis }: WantedChange,
@@ -111,7 +120,7 @@ export async function changeUser(
   options.print(options.json === true ? JSON.stringify(body) : `${userId} ${said}${untilEnd(body)}`);
 }
 
-/** @throws ClusterCommandError `unfinished` if it may have been set */
+/** @throws ClusterCommandError `unfinished` if the value may have been set */
 export async function setUsed(
   userId: string,
   wanted: { readonly rule: string; readonly used: number },
@@ -125,7 +134,7 @@ export async function setUsed(
   );
 }
 
-/** @throws ClusterCommandError also if no grant is remembered under the id */
+/** @throws ClusterCommandError, also if the request id has no grant */
 export async function refundUser(userId: string, requestId: string, options: UsersOptions): Promise<void> {
   const url = new URL(`${pathOf(userId)}/refunds`, options.node);
   const body = answerOfChange(await askNode(url, ANSWER_MILLIS_MAX, posted({ requestId })), options.node);

@@ -1,4 +1,4 @@
-/** `quorate allow` and `quorate users`: what the command line takes, and what it asks for. */
+/** The options of `quorate allow` and `quorate users`. */
 import type { Command } from 'commander';
 import { COST_MAX } from '../api/request.ts';
 import { FIXED_LIMIT_MAX } from '../api/rule.ts';
@@ -28,7 +28,7 @@ interface AllowOptions extends Asked {
 }
 
 interface ChangeOptions extends Asked {
-  /** Only of the command that blocks. */
+  /** Only with `block`. */
   readonly duration?: number;
 }
 
@@ -38,27 +38,32 @@ interface SetOptions extends Asked {
 }
 
 const CHANGES: Readonly<Record<UserChange, { does: string; example: string }>> = {
-  block: { does: 'deny everything of a key', example: 'quorate users block ada --duration 600000' },
-  unblock: { does: 'deny no more of a key than the rules say', example: 'quorate users unblock ada' },
-  reset: { does: 'forget what a key was granted', example: 'quorate users reset ada' },
+  block: { does: 'block a key: deny all its requests', example: 'quorate users block ada --duration 600000' },
+  unblock: { does: 'end the block of a key', example: 'quorate users unblock ada' },
+  reset: { does: 'clear the counts of a key', example: 'quorate users reset ada' },
 };
 
+/** Adds `allow` and `users` to the program. */
 export function addUsersCommands(program: Command, print: (line: string) => void): void {
   withCluster(
     explained(program.command('allow'), {
-      does: 'ask for a grant, and take it',
-      exits: { 0: 'it is granted', 1: 'it is denied' },
+      does: 'ask for a grant, which is counted',
+      exits: { 0: 'granted', 1: 'denied' },
       examples: [
         'quorate allow ada',
         'quorate allow --descriptor customer=acme --descriptor endpoint=/reports',
       ],
     }),
   )
-    .argument('[id]', 'the user whose budget is asked for')
+    .argument('[id]', 'the user who asks')
     .option(...RULE)
     .option('--cost <n>', `what the request counts, 1 to ${COST_MAX} (default: 1)`, integerFrom(1, COST_MAX))
     .option(...REQUEST_ID)
-    .option('--descriptor <name=value>', 'what the request is, for rules; may be repeated', descriptorOption)
+    .option(
+      '--descriptor <name=value>',
+      'a descriptor of the request, for rules; may be repeated',
+      descriptorOption,
+    )
     .option(...JSON_OPTION)
     .action(async (userId: string | undefined, options: AllowOptions) => {
       const { askForGrant } = await import('./users-command.ts');
@@ -68,12 +73,12 @@ export function addUsersCommands(program: Command, print: (line: string) => void
       if ((await askForGrant(terms, asked)) === 'denied') process.exitCode = EXIT_MISTAKES;
     });
   const users = explained(program.command('users'), {
-    does: 'show how a user stands, and change what a key may',
+    does: 'show the limits of a user, and change the state of a key',
     examples: ['quorate users get ada'],
   });
   withCluster(
     explained(users.command('get'), {
-      does: 'show what is left under every rule, and count nothing',
+      does: 'show what is left under every rule; counts nothing',
       examples: ['quorate users get ada', 'quorate users get customer=acme'],
     }),
   )
@@ -86,7 +91,7 @@ export function addUsersCommands(program: Command, print: (line: string) => void
     });
   withCluster(
     explained(users.command('refund'), {
-      does: 'take back what was granted under a request id',
+      does: 'refund the grant of a request id',
       examples: ['quorate users refund ada --request-id order-7'],
     }),
   )
@@ -103,7 +108,7 @@ export function addUsersCommands(program: Command, print: (line: string) => void
 function addChanges(users: Command, print: (line: string) => void): void {
   withCluster(
     explained(users.command('set'), {
-      does: 'say how much a key has used by a rule, in place of what it was granted',
+      does: 'set how much a key has used under a rule, replacing its count',
       examples: ['quorate users set ada --rule per-user --used 40'],
     }),
   )

@@ -1,8 +1,8 @@
 /**
- * Who waits by which signal, with one listener for each signal: Node looks through all that a signal has for each new one, and many wait by
- * the same.
+ * Runs callbacks when an `AbortSignal` aborts. It adds a single listener to each signal, however many calls wait with
+ * it, because Node scans all listeners of a signal each time one is added.
  */
-/** An `AbortSignal`. */
+/** The part of an `AbortSignal` that the client uses. */
 export interface AbortSignalLike {
   readonly aborted: boolean;
   readonly reason?: unknown;
@@ -15,10 +15,11 @@ interface Waiting {
   readonly listener: () => void;
 }
 
+/** Callbacks by signal. A callback is removed with the signal and the function it was added with. */
 export class Aborts {
   readonly #bySignal = new Map<AbortSignalLike, Waiting>();
 
-  /** @param run called when `signal` is aborted, unless it is deleted before */
+  /** Calls `run` when `signal` aborts, unless `delete` is called first. `signal` must not be aborted yet. */
   add(signal: AbortSignalLike, run: () => void): void {
     const found = this.#bySignal.get(signal);
     if (found !== undefined) {

@@ -1,18 +1,22 @@
-/** A batch of requests as the body of `POST /v1/allow/batch`, and what its response says of each of them. Pure. */
+/**
+ * Builds the body of `POST /v1/allow/batch` from single requests, and splits the response into one result for each of
+ * them. Pure functions.
+ */
 import type { ExchangeResult } from './environment.ts';
 import type { Heard } from './next-step.ts';
 import { isObject, readAnswer } from './permit.ts';
 
+/** Path of the endpoint that takes a batch of requests. */
 export const ALLOW_BATCH = '/v1/allow/batch';
-/** Nodes take bodies of 512 KiB. */
+/** Longest body that the client sends, in bytes. Nodes accept 512 KiB. */
 export const BATCH_BYTES_MAX = 500_000;
 
-/** @param requests each as JSON */
+/** @param requests each one as JSON text */
 export function batchBody(requests: readonly string[]): string {
   return `{"requests":[${requests.join(',')}]}`;
 }
 
-/** What was heard of each of `count` requests, in their order. */
+/** Returns the result of each of the `count` requests of a batch, in the order in which they were sent. */
 export function heardOf(result: ExchangeResult, count: number): readonly Heard[] {
   const all = (heard: Heard): readonly Heard[] => Array.from({ length: count }, () => heard);
   if (result.kind === 'failed') return all({ kind: 'silent', isSent: result.isSent, error: result.error });
@@ -25,15 +29,16 @@ export function heardOf(result: ExchangeResult, count: number): readonly Heard[]
 }
 
 /**
- * What a node says that asked none of them. Undefined where it may not be a node that says so: whoever stands in between may have
- * passed them on. What is wrong with one request alone stands in its place among the answers.
+ * Reads a response that refuses the whole batch. An error in one single request is in the list of answers instead.
+ * Returns undefined if the response does not look like one of a Quorate node: a proxy in between may have passed the
+ * batch on, so the requests may have been counted.
  */
 function readRefusal(status: number, body: Readonly<Record<string, unknown>> = {}): Heard | undefined {
   if (body['allowed'] !== false) return undefined;
   const { reason, proposed } = body;
   if (status === 503 && typeof reason === 'string' && typeof proposed === 'boolean')
     return { kind: 'unavailable', reason, isProposed: proposed };
-  // A node that knew too little to ask anybody says neither.
+  // A node that could not forward the batch at all sends neither of the two fields.
   if ('reason' in body || 'proposed' in body || !isObject(body['error'])) return undefined;
   const { type, message } = body['error'];
   if (typeof type !== 'string' || typeof message !== 'string') return undefined;
@@ -43,7 +48,7 @@ function readRefusal(status: number, body: Readonly<Record<string, unknown>> = {
 }
 
 function unreadable(status: number): Heard {
-  const error = new Error(`an answer that cannot be read, of status ${status}`);
+  const error = new Error(`the answer cannot be read (HTTP status ${status})`);
   return { kind: 'silent', isSent: true, error };
 }
 

@@ -1,4 +1,7 @@
-/** The client of a cluster: asks for grants, and answers as its fail mode says where nobody can. */
+/**
+ * The client of a Quorate cluster. It asks for grants, waits for permits and reports usage, and applies the fail mode
+ * when the cluster cannot decide.
+ */
 import { isBoundedInteger } from '../api/bounded.ts';
 import { Denials } from './denials.ts';
 import { Dispatcher, type Outcome } from './dispatcher.ts';
@@ -20,20 +23,28 @@ import {
 import type { AbortSignalLike } from './aborts.ts';
 import { type PermitGranted, PermitLines, type Question } from './permit-lines.ts';
 
+/** Options of `waitForPermit`. */
 export interface WaitOptions {
-  /** How long to wait in line, before the last question: 0 to 86,400,000, default 60,000. */
+  /**
+   * Longest time to wait in line, in milliseconds: 0 to 86,400,000, default 60,000. The last request may take
+   * `deadlineMillis` more.
+   */
   readonly maxWaitMillis?: number;
-  /** An `AbortSignal` that ends the wait. */
+  /** Aborting it ends the wait with an `AbortedError`. */
   readonly signal?: AbortSignalLike;
 }
 
 const DAY_MILLIS = 86_400_000;
 const WAIT_MILLIS = 60_000;
-/** Errors after which a fail mode decides: the cluster could not be asked, or could not decide. What is wrong with a request stays wrong. */
+/**
+ * Codes of errors after which the fail mode decides: the cluster was not reached or could not decide. A faulty request
+ * always throws.
+ */
 const UNDECIDED: ReadonlySet<string> = new Set(['UNAVAILABLE', 'INDEFINITE', 'OVERLOADED']);
 
 /**
- * Asks the nodes of a cluster for grants. One for a process is enough: it keeps connections, knows who leads, and shares batches.
+ * Asks the nodes of a cluster for grants. Create one client per process: it keeps connections open, remembers the
+ * leaders and sends requests in batches.
  *
  * @example
  * const client = new QuorateClient({ nodes: ['http://127.0.0.1:8101', 'http://127.0.0.1:8102'] });
@@ -49,8 +60,8 @@ export class QuorateClient {
   readonly #tell: (event: ClientEvent) => void;
 
   /**
-   * @param environment what tests play: time, chance and the way to nodes
-   * @throws InvalidOptionError naming the option and its bound
+   * @param environment clock, randomness and transport; only tests pass their own
+   * @throws InvalidOptionError with the name of the option and its bounds
    */
   constructor(options: ClientOptions, environment?: Environment) {
     this.#settings = settingsOf(options);
@@ -62,10 +73,11 @@ export class QuorateClient {
   }
 
   /**
-   * Asks for one grant. Only `allowed: true` is one.
+   * Asks for one grant. The request is granted only if `allowed` is true.
    *
-   * @throws InvalidRequestError, CostAboveLimitError, RequestIdConflictError, RefusedError, ClosedError; where nobody could decide and
-   *   the fail mode is `closed`: UnavailableError, OverloadedError, or, if it may have been counted, IndefiniteError
+   * @throws InvalidRequestError, CostAboveLimitError, RequestIdConflictError, RefusedError, ClosedError. If the cluster
+   *   could not decide and the fail mode is `closed`: UnavailableError, OverloadedError, or IndefiniteError if the
+   *   request may have been counted.
    * @example
    * const answer = await client.allow({ userId: 'ada', cost: 2 });
    * if (!answer.allowed) return refuse(answer);
@@ -76,11 +88,12 @@ export class QuorateClient {
   }
 
   /**
-   * Reports usage after the fact, such as the tokens of an answer that has ended. The cluster charges it whatever the limits say. What exceeds
-   * a limit is debt: nothing more is granted until it has left the window. Under one `requestId` it is charged once. If a request was granted
-   * an estimate under that id before, the cluster refunds the estimate.
+   * Reports usage after the fact, for example the tokens of a finished answer. The cluster charges it even above a
+   * limit. The excess is debt: nothing more is granted until the excess has left the window. Usage is charged once per
+   * `requestId`. If an estimate was granted under the same id before, the cluster refunds the estimate.
    *
-   * @throws what `allow` throws but for CostAboveLimitError, whatever the fail mode is: only the cluster can charge usage
+   * @throws the errors of `allow` except CostAboveLimitError. The fail mode does not apply, since only the cluster can
+   *   charge usage.
    * @example
    * await client.allow({ userId: 'ada', cost: 500, requestId: 'answer-7' });
    * await client.settle({ userId: 'ada', cost: 734, requestId: 'answer-7' });
@@ -91,9 +104,11 @@ export class QuorateClient {
   }
 
   /**
-   * Asks for a grant until there is one: who is denied waits for `retryAfterMillis`, in line with all who wait for the same here.
+   * Asks for a grant until there is one. After a denial the call waits for `retryAfterMillis`, in line with the other
+   * calls of this client that wait for the same limits.
    *
-   * @throws PermitTimeoutError, CostAboveLimitError, BlockedError, UnmatchedError, AbortedError, OverloadedError, and what `allow` throws
+   * @throws PermitTimeoutError, CostAboveLimitError, BlockedError, UnmatchedError, AbortedError, OverloadedError, and
+   *   the errors of `allow`
    * @example
    * await client.waitForPermit({ userId: 'nightly-export' }, { maxWaitMillis: 10_000 });
    */
@@ -117,17 +132,21 @@ export class QuorateClient {
       signal,
       isRepeatable: id !== undefined,
       ask: async ({ isRepeat, doubt }) => {
-        // A denial ends an id: a grant under it that nobody heard of is not used so late.
+        // After a denial the next request gets a new id. Otherwise a grant under the old id whose answer was lost would
+        // be reported now, long after it was counted.
         if (!isRepeat) id = own ?? draw();
         const answer = await this.#allow(asked, id, { isRepeat, doubt });
         if (answer.kind === 'denied' && answer.limit === 0)
-          throw new CostAboveLimitError('nothing ever fits a limit of 0');
+          throw new CostAboveLimitError('a limit of 0 never grants anything');
         return answer;
       },
     });
   }
 
-  /** Whoever still waits gets a `ClosedError`; connections are closed. A client that is not closed does not keep its process alive. */
+  /**
+   * Closes all connections. Calls that are still open throw a `ClosedError`. An open client does not keep its process
+   * alive.
+   */
   close(): void {
     this.#lines.close();
     this.#dispatcher.close();
@@ -143,7 +162,8 @@ export class QuorateClient {
     checkFailMode(failMode);
     const subject = subjectOf(request);
     const startedMillis = this.#environment.nowMillis();
-    // An id that is repeated or the caller's may have a grant already, and a time of the caller is another question each time.
+    // A repeated id, or an id of the caller, may already have a grant. A request with its own time may get another
+    // answer each time.
     const mayBeCached =
       !isRepeat && request.requestId === undefined && timestampMillis === undefined && settle === undefined;
     const cached = mayBeCached ? this.#denials.find(subject, cost, startedMillis) : undefined;

@@ -1,21 +1,28 @@
 /**
- * Denials that are still so: nobody needs to be asked again before there is room. What was granted never disappears before its time,
- * so a denial holds until then, unless an operator changes something: new rules drop all of them, and a refund or a reset is
- * noticed after the longest time to remember one. It never outlives the time to wait that it came with.
+ * Remembers denials, so that a request which would be denied again is answered without asking the cluster. A count
+ * never leaves its window early, so a denial holds for its `retryAfterMillis`, unless an operator changes something: a
+ * new version of the rules clears the memory, and a refund or a reset takes effect after `deniedMillisMax` at the
+ * latest.
  */
 import type { PermitAnswer, PermitDenied } from './permit.ts';
 import { RecentMap } from './recent-map.ts';
 
-/** Of a request that rules find limits for: any of several may change, and what its customer may do. */
+/**
+ * Limit, in milliseconds, for requests whose limits are found by rules: one of several limits, or the tier of the
+ * customer, may change.
+ */
 const DESCRIBED_MILLIS_MAX = 1_000;
 
-/** What was asked. */
+/** A request that was denied. */
 export interface Denied {
   readonly subject: string;
   readonly cost: number;
-  /** Its limits were found by rules. */
+  /** True: rules find the limits of the request from its descriptors. */
   readonly isDescribed: boolean;
-  /** When it was asked for: the time to wait is counted from before the decision, so that it ends early rather than late. */
+  /**
+   * When the request was sent. The wait is counted from here, before the decision, so that the memory ends early rather
+   * than late.
+   */
   readonly sentMillis: number;
 }
 
@@ -26,15 +33,17 @@ interface Remembered {
   readonly untilMillis: number;
 }
 
+/** The client options that bound this memory. */
 export interface DenialsInit {
   readonly deniedMax: number;
   readonly deniedMillisMax: number;
 }
 
+/** Denials by subject. See `subjectOf` for what a subject is. */
 export class Denials {
   readonly #bySubject: RecentMap<string, Remembered>;
   readonly #millisMax: number;
-  /** The newest that was seen. */
+  /** The newest version of the rules seen in an answer. */
   #rulesVersion = 0;
 
   constructor({ deniedMax, deniedMillisMax }: DenialsInit) {
@@ -42,7 +51,7 @@ export class Denials {
     this.#millisMax = deniedMillisMax;
   }
 
-  /** What `subject` was denied at this cost or less. */
+  /** Returns a denial of `subject` that still holds for this cost: one of the same cost or less. */
   find(subject: string, cost: number, nowMillis: number): PermitDenied | undefined {
     const found = this.#bySubject.get(subject);
     if (found === undefined || cost < found.cost) return undefined;
@@ -64,7 +73,11 @@ export class Denials {
     };
   }
 
-  /** To be told of every answer. @param asked undefined: it is not remembered, and only says by which rules it was made */
+  /**
+   * Must be called with every answer, because an answer shows the current version of the rules.
+   *
+   * @param asked the request, or undefined if its answer must not be remembered
+   */
   note(answer: PermitAnswer, asked: Denied | undefined): void {
     if (!('rulesVersion' in answer)) return;
     if (answer.rulesVersion > this.#rulesVersion) {

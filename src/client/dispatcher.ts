@@ -1,6 +1,7 @@
 /**
- * Requests on their way: gathers what is asked in one turn of the event loop, sends it in batches to whoever leads, repeats what
- * may be repeated until its deadline. Every request is told once what became of it. What may be repeated is said by next-step.ts.
+ * Sends requests to the cluster. It collects the requests of one turn (one pass of the event loop), sends them in
+ * batches to the leaders of their partitions, and repeats what is safe to repeat until the deadline. Each request gets
+ * exactly one outcome. next-step.ts decides what is safe to repeat.
  */
 import { batchBody, heardOf, ALLOW_BATCH } from './batch.ts';
 import type { Cancel, Environment, ExchangeResult } from './environment.ts';
@@ -14,28 +15,29 @@ import type { Settings } from './options.ts';
 import type { PermitAnswer } from './permit.ts';
 import { RecentMap } from './recent-map.ts';
 
-/** Descriptions whose partition is remembered. */
+/** How many subjects to remember the partition of. */
 const HINTS_MAX = 10_000;
-/** With these a node says that it takes nothing for some time. */
+/** Reasons with which a node says that it accepts no requests for some time. */
 const NODE_REASONS: ReadonlySet<string> = new Set(['draining', 'not_member', 'starting', 'overloaded']);
-/** With these it says, or shows, that the leader is another. */
+/** Reasons that mean, or suggest, that another node leads the partition. */
 const LEADER_REASONS: ReadonlySet<string> = new Set(['no_leader', 'deadline', 'unknown_outcome']);
 
+/** A request to send to the cluster. */
 export interface DispatchedRequest {
-  /** As JSON. */
+  /** The request as JSON text. */
   readonly body: string;
-  /** Whose leader is asked; undefined where the rules make the key. */
+  /** The key that selects the partition. Undefined: the key depends on the rules, which the client does not know. */
   readonly key: string | undefined;
   readonly subject: string;
-  /** It has an id. */
+  /** True: the request has an id, so it can be repeated without being counted twice. */
   readonly isRepeatable: boolean;
-  /** Told once, after `dispatch` has returned. */
+  /** Called once with the outcome, never before `dispatch` has returned. */
   readonly done: (outcome: Outcome) => void;
 }
 
-/** `node` and `sentMillis` are those of the last attempt. */
+/** The result of a request. `node` and `sentMillis` describe the last attempt. */
 export type Outcome = {
-  /** Under its id: an attempt that nothing was heard of, whatever the others were told. */
+  /** True: an attempt got no answer, so it may have been counted under the id of the request. */
   readonly mayHaveCounted: boolean;
   readonly attempts: number;
   readonly node: string | undefined;
@@ -48,7 +50,10 @@ export type Outcome = {
 interface Open extends DispatchedRequest {
   readonly bytes: number;
   readonly deadlineAtMillis: number;
-  /** In a queue. It leaves that for its node, a pause before the next attempt, or because it is settled. */
+  /**
+   * True while the request is in a queue. It leaves the queue when it is sent, pauses before its next attempt, or is
+   * settled.
+   */
   isWaiting: boolean;
   isSent: boolean;
   isSettled: boolean;
@@ -62,6 +67,7 @@ interface Open extends DispatchedRequest {
   cancelPause: Cancel | undefined;
 }
 
+/** Sends requests, repeats them and reports their outcomes. */
 export class Dispatcher {
   readonly #environment: Environment;
   readonly #settings: Settings;
@@ -70,7 +76,7 @@ export class Dispatcher {
   readonly #watch: LeaderWatch | undefined;
   readonly #queues = new Map<string, NodeQueue<Open>>();
   readonly #open = new Set<Open>();
-  /** By subject. */
+  /** The last known partition of each subject. */
   readonly #hints = new RecentMap<string, number>(HINTS_MAX);
   #isFlushPlanned = false;
   #isClosed = false;
@@ -83,7 +89,11 @@ export class Dispatcher {
     this.#watch = settings.direct ? new LeaderWatch(environment, this.#table, tell) : undefined;
   }
 
-  /** @throws OverloadedError, ClosedError: then `done` is not told */
+  /**
+   * Sends a request and calls its `done` later.
+   *
+   * @throws OverloadedError, ClosedError; `done` is not called then
+   */
   dispatch(request: DispatchedRequest): void {
     const { openRequestsMax, deadlineMillis } = this.#settings;
     if (this.#isClosed) throw new ClosedError(true);
@@ -109,7 +119,7 @@ export class Dispatcher {
     this.#enqueue(open);
   }
 
-  /** Tells everybody that this client is closed. */
+  /** Ends all open requests with a `ClosedError`. */
   close(): void {
     this.#isClosed = true;
     for (const open of this.#open) {
@@ -153,7 +163,7 @@ export class Dispatcher {
         if (batch === undefined) break;
         this.#send(queue, batch);
       }
-      // Nodes come and go.
+      // Forget the queue of this node, since the nodes of a cluster change.
       if (queue.isIdle) this.#queues.delete(queue.origin);
     }
   }
@@ -162,7 +172,8 @@ export class Dispatcher {
     const { origin } = queue;
     const { transport, nowMillis } = this.#environment;
     const sentMillis = nowMillis();
-    // A process that stood still comes here before its timers: the ids may be forgotten meanwhile.
+    // If the process was suspended, this runs before the deadline timers. The cluster may have forgotten the request
+    // ids by now.
     for (const open of taken) if (open.deadlineAtMillis <= sentMillis) this.#expired(open);
     const batch = taken.filter(({ isSettled }) => !isSettled);
     if (batch.length === 0) return queue.arrived();
@@ -210,7 +221,8 @@ export class Dispatcher {
       const each = heard[i];
       if (each !== undefined) this.#heard(open, each);
     }
-    // What waits for a node that is gone goes elsewhere; where there is nothing else, it comes back here.
+    // Move the requests queued for a failed node to other nodes. If there is no other node, they come back to this
+    // queue.
     if (isUseless) for (const open of queue.takeAll()) this.#enqueue(open);
   }
 
@@ -220,7 +232,7 @@ export class Dispatcher {
     this.#learnFrom(open, heard);
     const { nowMillis, random, after } = this.#environment;
     const leftMillis = open.deadlineAtMillis - nowMillis();
-    // A process that stood still hears of a grant long after it was made: used now, it would be one too many.
+    // If the process was suspended, it may read a grant long after it was counted. Using it now would exceed the limit.
     if (heard.kind === 'answer' && heard.answer.allowed && leftMillis <= 0) return this.#expired(open, true);
     const asked = { ...open, leftMillis };
     const step = nextStep(heard, asked, random());

@@ -1,48 +1,53 @@
 /**
- * All that the client has of its surroundings: time, chance, and the way to a node. Tests play it, so that the rest is deterministic.
+ * What the client needs from outside: clock, timers, randomness and transport. Tests replace it, so that the rest of
+ * the client is deterministic.
  */
 import { randomUUID } from 'node:crypto';
 
 /** One HTTP exchange with one node. */
 export interface Exchange {
-  /** `http://host:port`, without a path. */
+  /** The address of the node as `http://host:port` or `https://host:port`, without a path. */
   readonly origin: string;
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** JSON; absent with GET. */
+  /** JSON text. Absent with GET. */
   readonly body?: string;
-  /** From now to the end of the answer. */
+  /** Longest time until the whole answer is read, in milliseconds. */
   readonly timeoutMillis: number;
 }
 
+/** The result of an exchange. */
 export type ExchangeResult =
   | { readonly kind: 'response'; readonly status: number; readonly body: string }
-  /** No whole answer. `isSent` false: certainly no byte of the request reached the node. */
+  /** There was no complete answer. If `isSent` is false, no byte of the request reached the node. */
   | { readonly kind: 'failed'; readonly isSent: boolean; readonly error: Error };
 
+/** Sends HTTP requests to nodes. */
 export interface Transport {
-  /** `done` is told once, never before this returns. */
+  /** Calls `done` once, never before `send` has returned. */
   send(exchange: Exchange, done: (result: ExchangeResult) => void): void;
-  /** Breaks what is open; each `done` is told still. */
+  /** Breaks all open exchanges. Their `done` is still called. */
   close(): void;
 }
 
+/** Cancels a timer. Calling it twice, or after the timer has fired, does nothing. */
 export type Cancel = () => void;
 
+/** Clock, timers, randomness and transport of a client. */
 export interface Environment {
   readonly transport: Transport;
-  /** Monotonic. */
+  /** A monotonic clock. */
   readonly nowMillis: () => number;
-  /** From 0 to below 1. */
+  /** Returns a random number, at least 0 and below 1. */
   readonly random: () => number;
-  /** Never the same twice, in any process. */
+  /** Draws a request id that is unique across all processes. */
   readonly drawRequestId: () => string;
-  /** Runs `run` when all that was asked in this turn of the event loop is known. */
+  /** Calls `run` after the current turn of the event loop, when all requests of this turn have been made. */
   readonly soon: (run: () => void) => void;
   readonly after: (millis: number, run: () => void) => Cancel;
 }
 
-/** Of this process. */
+/** The environment of a real process. */
 export function systemEnvironment(transport: Transport): Environment {
   return {
     transport,

@@ -1,13 +1,13 @@
 /**
- * What goes wrong when a cluster is asked, as named classes with a stable `code`. None of them is a grant. `isDefinite` says whether
- * it is certain that the request was counted nowhere.
+ * The errors of the client, as classes with a stable `code`. None of them is a grant. `isDefinite` is true if the
+ * request was certainly not counted.
  */
 
-/** The base of all: `error instanceof QuorateError`. */
+/** The base class of all errors of this client. Check for it with `error instanceof QuorateError`. */
 export class QuorateError extends Error {
   override readonly name: string = 'QuorateError';
   readonly code: string;
-  /** False: the request may have been granted and counted, and nobody heard of it. */
+  /** False: the request may have been granted and counted, but its answer was lost. */
   readonly isDefinite: boolean;
 
   constructor(
@@ -21,19 +21,19 @@ export class QuorateError extends Error {
   }
 }
 
-/** An option or argument is out of its bound. */
+/** An option or an argument is out of its bounds. */
 export class InvalidOptionError extends QuorateError {
   override readonly name = 'InvalidOptionError';
   readonly field: string;
 
-  /** @param bound follows the field in a sentence */
+  /** @param bound the rest of the sentence that begins with the name of the field */
   constructor(field: string, bound: string) {
     super('INVALID_OPTION', `${field} ${bound}`, { isDefinite: true });
     this.field = field;
   }
 }
 
-/** The request can never be decided as it is. */
+/** The request is malformed. Sending it again gives the same error. */
 export class InvalidRequestError extends QuorateError {
   override readonly name = 'InvalidRequestError';
   readonly field: string;
@@ -44,7 +44,7 @@ export class InvalidRequestError extends QuorateError {
   }
 }
 
-/** Its `requestId` belongs to another request, or to a grant that was refunded. Nothing was charged. */
+/** The `requestId` belongs to another request, or to a grant that was refunded. Nothing was charged. */
 export class RequestIdConflictError extends QuorateError {
   override readonly name = 'RequestIdConflictError';
   readonly field: string;
@@ -55,7 +55,10 @@ export class RequestIdConflictError extends QuorateError {
   }
 }
 
-/** The cluster does not take the request from this client: no valid token (401), one of too low a role (403), another protocol. */
+/**
+ * The cluster refuses requests from this client: the token is missing or invalid (401), its role is too low (403), or
+ * the protocol differs.
+ */
 export class RefusedError extends QuorateError {
   override readonly name = 'RefusedError';
   readonly status: number;
@@ -66,22 +69,26 @@ export class RefusedError extends QuorateError {
   }
 }
 
-/** Nobody could decide before the deadline. The request certainly counted nowhere. */
+/** The cluster could not decide before the deadline. The request was certainly not counted. */
 export class UnavailableError extends QuorateError {
   override readonly name = 'UnavailableError';
-  /** What was heard last: a reason of the cluster, `no_answer`, or `not_sent`. */
+  /** The last known reason: a reason of the cluster, `no_answer`, or `not_sent`. */
   readonly reason: string;
 
   constructor(reason: string, cause?: unknown) {
-    super('UNAVAILABLE', `nobody could decide before the deadline (${reason}); nothing was counted`, {
-      isDefinite: true,
-      cause,
-    });
+    super(
+      'UNAVAILABLE',
+      `the cluster could not decide before the deadline (${reason}); nothing was counted`,
+      {
+        isDefinite: true,
+        cause,
+      },
+    );
     this.reason = reason;
   }
 }
 
-/** No answer came before the deadline to what may have been decided: it may have been granted and counted. */
+/** A request was sent, but no answer came before the deadline. It may have been granted and counted. */
 export class IndefiniteError extends QuorateError {
   override readonly name = 'IndefiniteError';
   readonly reason: string;
@@ -95,7 +102,7 @@ export class IndefiniteError extends QuorateError {
   }
 }
 
-/** A queue of this client is full. Nothing was sent. */
+/** Too many requests or waiting calls are open in this client. Nothing was sent. */
 export class OverloadedError extends QuorateError {
   override readonly name = 'OverloadedError';
 
@@ -106,7 +113,7 @@ export class OverloadedError extends QuorateError {
   }
 }
 
-/** The next permit comes later than `waitForPermit` was to wait. */
+/** The next permit comes later than `maxWaitMillis`. */
 export class PermitTimeoutError extends QuorateError {
   override readonly name = 'PermitTimeoutError';
   readonly retryAfterMillis: number;
@@ -119,10 +126,10 @@ export class PermitTimeoutError extends QuorateError {
   }
 }
 
-/** Whoever waits for a permit is blocked by an operator. */
+/** An operator has blocked the client that waits for a permit. */
 export class BlockedError extends QuorateError {
   override readonly name = 'BlockedError';
-  /** Until the block ends; undefined: it has no end, and no wait helps. */
+  /** Time until the block ends, in milliseconds. Undefined: the block has no end, so waiting does not help. */
   readonly retryAfterMillis: number | undefined;
 
   constructor(retryAfterMillis: number | undefined, isDefinite: boolean) {
@@ -133,18 +140,20 @@ export class BlockedError extends QuorateError {
   }
 }
 
-/** No rule matches the request that waits for a permit, and the rules of the cluster deny such requests: no wait helps. */
+/** No rule matches the request, and the rules deny such requests. Waiting does not help. */
 export class UnmatchedError extends QuorateError {
   override readonly name = 'UnmatchedError';
 
   constructor(isDefinite: boolean) {
-    super('UNMATCHED', 'no rule is for this request; waiting does not help: check its descriptors', {
+    super('UNMATCHED', 'no rule matches this request; waiting does not help: check its descriptors', {
       isDefinite,
     });
   }
 }
 
-/** More was asked for at once than a limit, or what fits into its bucket, ever lets through: no wait helps. */
+/**
+ * The cost is above the limit, or above the capacity of a bucket, so it can never be granted. Waiting does not help.
+ */
 export class CostAboveLimitError extends QuorateError {
   override readonly name = 'CostAboveLimitError';
   readonly field = 'cost';
@@ -154,7 +163,7 @@ export class CostAboveLimitError extends QuorateError {
   }
 }
 
-/** The signal given to `waitForPermit` was aborted. */
+/** The signal passed to `waitForPermit` was aborted. */
 export class AbortedError extends QuorateError {
   override readonly name = 'AbortedError';
 
@@ -163,14 +172,14 @@ export class AbortedError extends QuorateError {
   }
 }
 
-/** The client was closed. */
+/** The client is closed. */
 export class ClosedError extends QuorateError {
   override readonly name = 'ClosedError';
 
   constructor(isDefinite: boolean) {
     super(
       'CLOSED',
-      `the client is closed; the request ${isDefinite ? 'counted nowhere' : 'may have counted'}`,
+      `the client is closed; the request ${isDefinite ? 'was not counted' : 'may have been counted'}`,
       {
         isDefinite,
       },

@@ -1,5 +1,6 @@
 /**
- * `@quorate/client/express`: middleware for Express 4 and 5, and whatever takes the same three arguments. Express itself is not imported.
+ * `@quorate/client/express`: middleware for Express 4 and 5, and for frameworks that call middleware with the same
+ * three arguments. Express itself is not imported.
  *
  * @example
  * import { QuorateClient } from '@quorate/client';
@@ -13,17 +14,17 @@ import { limitOf, type RateLimitOptions } from './middleware/limit.ts';
 
 export * from './middleware/index.ts';
 
-/** What is used of a request. */
+/** The part of a request of Express that the middleware reads. */
 export interface ExpressRequestLike {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
-  /** With what routers above took away. */
+  /** The URL before routers removed their mount path from it. */
   readonly originalUrl?: string | undefined;
   readonly headers: NodeHeaders;
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-/** What is used of a response. */
+/** The part of a response of Express that the middleware uses. */
 export interface ExpressResponseLike {
   statusCode: number;
   setHeader(name: string, value: string): unknown;
@@ -32,7 +33,11 @@ export interface ExpressResponseLike {
 
 type Next = (error?: unknown) => void;
 
-/** @throws InvalidOptionError */
+/**
+ * Middleware that limits requests. Denied requests are answered here and do not reach the next handler.
+ *
+ * @throws InvalidOptionError
+ */
 export function rateLimit<R extends ExpressRequestLike>(
   options: RateLimitOptions<R>,
 ): (request: R, response: ExpressResponseLike, next: Next) => void {
@@ -60,7 +65,7 @@ export function rateLimit<R extends ExpressRequestLike>(
     } catch (error) {
       return next(error);
     }
-    // Not above: what comes after is no error of ours.
+    // Outside of the `try` above, so that errors of later handlers are not caught here.
     if (passes) next();
   };
   return (request, response, next) => void run(request, response, next);

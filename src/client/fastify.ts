@@ -13,7 +13,7 @@ import { limitOf, type RateLimitOptions } from './middleware/limit.ts';
 
 export * from './middleware/index.ts';
 
-/** What is used of a request of Fastify. */
+/** The part of a request of Fastify that the hook reads. */
 export interface FastifyRequestLike {
   readonly method: string;
   readonly url: string;
@@ -21,7 +21,7 @@ export interface FastifyRequestLike {
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-/** What is used of a reply of Fastify. */
+/** The part of a reply of Fastify that the hook uses. */
 export interface FastifyReplyLike {
   code(status: number): unknown;
   headers(values: Record<string, string>): unknown;
@@ -29,7 +29,7 @@ export interface FastifyReplyLike {
 }
 
 /**
- * For `onRequest`, or `preHandler` where something before it says who asks.
+ * A hook that limits requests. Register it as `onRequest`, or as `preHandler` if an earlier hook identifies the user.
  *
  * @throws InvalidOptionError
  */
@@ -48,7 +48,7 @@ export function rateLimit<R extends FastifyRequestLike>(
     if (!verdict.passes) {
       reply.code(verdict.status);
       reply.send(verdict.body);
-      // Fastify goes on unless it is told that the answer is given.
+      // Returning the reply tells Fastify that the request is answered.
       return reply;
     }
     if (verdict.waitMillis > 0) await delay(verdict.waitMillis);

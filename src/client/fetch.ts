@@ -1,5 +1,6 @@
 /**
- * `@quorate/client/fetch`: limits a handler that takes a `Request` and returns a `Response`, as Deno, Bun and others serve them.
+ * `@quorate/client/fetch`: limits a handler that takes a `Request` and returns a `Response`, as used by Deno, Bun and
+ * others.
  *
  * @example
  * import { QuorateClient } from '@quorate/client';
@@ -13,22 +14,27 @@ import { limitOf, type RateLimitOptions } from './middleware/limit.ts';
 
 export * from './middleware/index.ts';
 
-/** What is used of a `Request`. */
+/** The part of a `Request` that the wrapper reads. */
 export interface FetchRequestLike {
   readonly method: string;
   readonly url: string;
   readonly headers: { get(name: string): string | null };
 }
 
-/** The `Response` of the surroundings; they need not have types for it. */
+/** The global `Response` type, or `unknown` in a project whose types do not include it. */
 export type FetchResponse = typeof globalThis extends { Response: { prototype: infer T } } ? T : unknown;
 
+/** The options of `rateLimit` for fetch handlers. */
 export interface FetchOptions<R, Rest extends readonly unknown[]> extends RateLimitOptions<R> {
-  /** The address of the connection, which a `Request` does not tell. Needed by `byIp`. */
+  /** Returns the address of the connection, which a `Request` does not contain. `byIp` needs it. */
   readonly peerAddress?: (request: R, ...rest: Rest) => string | undefined;
 }
 
-/** @throws InvalidOptionError */
+/**
+ * Wraps a handler: denied requests are answered here and do not reach it.
+ *
+ * @throws InvalidOptionError
+ */
 export function rateLimit<R extends FetchRequestLike, Rest extends readonly unknown[]>(
   { peerAddress, ...options }: FetchOptions<R, Rest>,
   handler: (request: R, ...rest: Rest) => FetchResponse | Promise<FetchResponse>,
@@ -47,7 +53,7 @@ export function rateLimit<R extends FetchRequestLike, Rest extends readonly unkn
     const response = await handler(request, ...rest);
     const added = Object.entries(verdict.headers);
     if (added.length === 0) return response;
-    // The headers of a response may be fixed.
+    // The headers of a response can be immutable, so copy them.
     const headers = new Headers(response.headers);
     for (const [name, value] of added) headers.set(name, value);
     const { status, statusText } = response;

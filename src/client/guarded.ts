@@ -1,10 +1,10 @@
-/** Listeners of users: whatever they throw, or reject with later, comes between us and no decision. */
+/** Protects the client from errors thrown by callbacks of the user. */
 import { emitWarning } from 'node:process';
 import { inspect } from 'node:util';
 
 /**
- * Tells `listener`, if there is one. What it throws first is a warning of the process, which goes on: an exception that nobody catches would
- * end it, with all that is open.
+ * Returns a function that calls `listener`, if there is one. The first error that the listener throws, or rejects with,
+ * is emitted as a process warning, and later ones are dropped. An uncaught exception would end the process.
  */
 export function guarded<A extends readonly unknown[]>(
   name: string,
@@ -14,7 +14,7 @@ export function guarded<A extends readonly unknown[]>(
   const failed = (error: unknown): void => {
     if (isTold) return;
     isTold = true;
-    emitWarning(`${name} of quorate threw; what it throws is not told again`, {
+    emitWarning(`the quorate callback ${name} threw an error; later errors are not reported`, {
       type: 'QuorateWarning',
       detail: inspect(error),
     });

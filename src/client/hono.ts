@@ -13,7 +13,7 @@ import { limitOf, type RateLimitOptions } from './middleware/limit.ts';
 
 export * from './middleware/index.ts';
 
-/** What is used of a context of Hono. */
+/** The part of a context of Hono that the middleware uses. */
 export interface HonoContextLike {
   readonly req: {
     readonly method: string;
@@ -23,12 +23,17 @@ export interface HonoContextLike {
   header(name: string, value: string): void;
 }
 
+/** The options of `rateLimit` for Hono. */
 export interface HonoOptions<C> extends RateLimitOptions<C> {
-  /** The address of the connection, by `getConnInfo` of your platform. Needed by `byIp`. */
+  /** Returns the address of the connection; use `getConnInfo` of your platform. `byIp` needs it. */
   readonly peerAddress?: (context: C) => string | undefined;
 }
 
-/** @throws InvalidOptionError */
+/**
+ * Middleware that limits requests. Denied requests are answered here and do not reach the next handler.
+ *
+ * @throws InvalidOptionError
+ */
 export function rateLimit<C extends HonoContextLike>({
   peerAddress,
   ...options
@@ -45,7 +50,7 @@ export function rateLimit<C extends HonoContextLike>({
       return new Response(verdict.body, { status: verdict.status, headers: verdict.headers });
     if (verdict.waitMillis > 0) await delay(verdict.waitMillis);
     await next();
-    // Not before: a handler that returns a response of its own would lose them.
+    // Set the headers after the handler: a response that the handler creates itself would drop earlier ones.
     for (const [name, value] of Object.entries(verdict.headers)) context.header(name, value);
     return undefined;
   };

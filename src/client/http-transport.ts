@@ -1,6 +1,7 @@
 /**
- * Exchanges over kept connections of `node:http` and `node:https`: nothing to install, own authorities for TLS, and it tells whether
- * a request can have left, which built-in `fetch` does not. It repeats nothing.
+ * Sends requests to nodes over kept connections of `node:http` and `node:https`. Built-in `fetch` would not do: it
+ * cannot use other certificate authorities, and does not say whether a failed request was sent. This transport does not
+ * retry.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
@@ -8,17 +9,19 @@ import type { Socket } from 'node:net';
 import type { Exchange, ExchangeResult, Transport } from './environment.ts';
 import type { ClientTls } from './tls-options.ts';
 
-/** The answer to the largest batch, each request under all limits that it may be under, has less. */
+/** Longest answer to read, in bytes. The answer to the largest batch under the most limits is shorter. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
-/** Of one node: one more than its batches at a time, for the report of leaders. */
+/** Connections to each node besides those for its batches: one to fetch the leaders. */
 const SPARE_SOCKETS = 1;
 
+/** The client options that the transport needs. */
 export interface HttpTransportInit {
   readonly token: string | undefined;
   readonly tls: ClientTls | undefined;
   readonly batchesPerNodeMax: number;
 }
 
+/** The transport of real clients. */
 export class HttpTransport implements Transport {
   readonly #plain: Agent;
   readonly #secure: TlsAgent;
@@ -53,7 +56,7 @@ export class HttpTransport implements Transport {
     try {
       request = isSecure ? httpsRequest(url, options) : httpRequest(url, options);
     } catch (error) {
-      // What TLS cannot be made with is thrown here.
+      // Invalid TLS options throw here.
       setImmediate(done, { kind: 'failed', isSent: false, error: error as Error });
       return;
     }
@@ -64,14 +67,14 @@ export class HttpTransport implements Transport {
   }
 
   close(): void {
-    // An agent makes a new connection for whoever waits for one that it breaks.
+    // Destroy the requests before the agents: an agent that loses a connection opens a new one for a waiting request.
     for (const request of this.#open) request.destroy(new Error('the client was closed'));
     this.#plain.destroy();
     this.#secure.destroy();
   }
 }
 
-/** Tells once what became of a request. */
+/** Calls `done` once, with the result of a request. */
 function follow(
   request: ClientRequest,
   { isSecure, timeoutMillis }: { readonly isSecure: boolean; readonly timeoutMillis: number },
@@ -92,7 +95,8 @@ function follow(
     request.destroy(error);
   }, timeoutMillis);
   request.on('socket', (socket: Socket) => {
-    // `reusedSocket` is false of a connection that is handed on from one request to the next that waits for it.
+    // `reusedSocket` cannot be used here: it is false when a waiting request takes over the connection of an earlier
+    // one.
     if (socket.connecting) socket.once(isSecure ? 'secureConnect' : 'connect', () => (isSent = true));
     else isSent = true;
   });
@@ -115,7 +119,7 @@ function readAll(
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > ANSWER_BYTES_MAX)
-      response.destroy(new Error(`an answer of more than ${ANSWER_BYTES_MAX} bytes`));
+      response.destroy(new Error(`the answer is longer than ${ANSWER_BYTES_MAX} bytes`));
     else chunks.push(chunk);
   });
   response.on('error', fail);

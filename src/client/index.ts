@@ -1,5 +1,5 @@
 /**
- * `@quorate/client`: asks a cluster for grants.
+ * `@quorate/client`: asks a Quorate cluster for grants.
  *
  * @example
  * import { QuorateClient } from '@quorate/client';

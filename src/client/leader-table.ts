@@ -1,15 +1,18 @@
 /**
- * Which node to ask for what: the leader of its partition where one is known, else each node in turn; none that failed just now while
- * there are others. It asks nobody itself. A wrong entry costs a hop between nodes and nothing else.
+ * Chooses the node for a request: the known leader of its partition, or else the nodes in turn. A node that failed
+ * recently is avoided while there are others. A wrong entry only costs a hop, because nodes forward requests to the
+ * leader.
  */
 import { keySlot, partitionOfSlot } from '../api/key-slot.ts';
 import type { LeadersReport } from '../api/leaders.ts';
 import { addressText, readAddress } from '../api/node-address.ts';
 
-/** How long a node that failed is left alone: so long the first time, then twice as long each time, up to the second. */
+/**
+ * How long a failed node is avoided, in milliseconds. The time doubles with each failure in a row, up to the maximum.
+ */
 const AVOIDED_MILLIS = 500;
 const AVOIDED_MILLIS_MAX = 30_000;
-/** More than clusters have: a report of more is cut off. */
+/** Longest list of nodes to accept. No cluster has that many. */
 const NODES_MAX = 1_024;
 
 interface Avoided {
@@ -17,17 +20,21 @@ interface Avoided {
   readonly times: number;
 }
 
+/** The nodes of a cluster, the leaders of its partitions, and the nodes to avoid. */
 export class LeaderTable {
   readonly #seeds: readonly string[];
   readonly #scheme: string;
-  /** By partition; a leader that is not among the nodes is undefined. */
+  /** By partition. The origin is undefined if the leader is unknown or not in the list of nodes. */
   #leaders: readonly { readonly origin: string | undefined; readonly term: number }[] = [];
-  /** As the cluster names them; empty: nothing was heard. */
+  /** The nodes that the cluster reported. Empty: there was no report yet. */
   #nodes: readonly string[] = [];
   readonly #avoided = new Map<string, Avoided>();
   #turn: number;
 
-  /** @param seeds origins, at least one @param firstTurn so that clients do not all begin with the same node */
+  /**
+   * @param seeds origins of the configured nodes, at least one
+   * @param firstTurn the position to begin at; random, so that clients do not all begin with the same node
+   */
   constructor(seeds: readonly string[], firstTurn: number) {
     this.#seeds = seeds;
     this.#scheme = seeds[0]?.startsWith('https:') === true ? 'https' : 'http';
@@ -47,25 +54,25 @@ export class LeaderTable {
     for (const origin of this.#avoided.keys()) if (!known.has(origin)) this.#avoided.delete(origin);
   }
 
-  /** Partitions, and how many of them have a known leader. */
+  /** The number of partitions, and how many of them have a known leader. */
   get counts(): { readonly partitions: number; readonly led: number } {
     const led = this.#leaders.filter(({ origin }) => origin !== undefined).length;
     return { partitions: this.#leaders.length, led };
   }
 
-  /** Of a key; undefined while it is not known how many there are. */
+  /** Returns the partition of a key, or undefined while the number of partitions is unknown. */
   partitionOf(key: string): number | undefined {
     const { length } = this.#leaders;
     return length === 0 ? undefined : partitionOfSlot(keySlot(key), length);
   }
 
-  /** A decision of this term shows that somebody else leads by now. */
+  /** Returns true if `term` is newer than the known one: another node leads the partition now. */
   isOutdated(partition: number, term: number): boolean {
     const known = this.#leaders[partition];
     return known !== undefined && term > known.term;
   }
 
-  /** Whoever goes to any node goes to the next one from now on. */
+  /** Makes requests without a known leader go to the next node from now on. */
   nextTurn(): void {
     this.#turn += 1;
   }
@@ -74,7 +81,11 @@ export class LeaderTable {
     return partition !== undefined && this.#leaders[partition]?.origin === origin;
   }
 
-  /** @param partition undefined: any node will do */
+  /**
+   * Returns the origin of the node to send to.
+   *
+   * @param partition undefined: any node will do
+   */
   choose(partition: number | undefined, nowMillis: number): string {
     const leader = partition === undefined ? undefined : this.#leaders[partition]?.origin;
     if (leader !== undefined && !this.#isAvoided(leader, nowMillis)) return leader;
@@ -85,7 +96,7 @@ export class LeaderTable {
     return among[this.#turn % among.length] ?? '';
   }
 
-  /** It could not be reached, was silent, or takes no requests. */
+  /** Avoids a node for some time, because it could not be reached, did not answer, or accepts no requests. */
   failed(origin: string, nowMillis: number): void {
     const times = this.#avoided.get(origin)?.times ?? 0;
     const millis = Math.min(AVOIDED_MILLIS_MAX, AVOIDED_MILLIS * 2 ** times);

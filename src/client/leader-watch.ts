@@ -1,6 +1,6 @@
 /**
- * Keeps the table of leaders up to date: asks some node at first, when something showed that the table is wrong, and when it is old.
- * It only asks while there are requests, so an idle client is silent.
+ * Fetches the leaders of the partitions: at first, when a request shows that the known leaders are wrong, and when the
+ * list is old. It only does so while there are requests, so an idle client sends nothing.
  */
 import { isLeadersReport } from '../api/leaders.ts';
 import type { Environment } from './environment.ts';
@@ -9,13 +9,16 @@ import type { LeaderTable } from './leader-table.ts';
 
 const LEADERS = '/v1/leaders';
 const AGE_MILLIS_MAX = 10_000;
-/** Between two questions, the first time; twice as long after each that brought nothing. */
+/**
+ * Pause between two fetches, in milliseconds. It doubles after each fetch that brought nothing new, up to the maximum.
+ */
 const PAUSE_MILLIS = 100;
 const PAUSE_MILLIS_MAX = 5_000;
-/** Where nobody tells this client: an older node, or a token of another role. */
+/** Pause after a node refused: it is older than this request, or the token has another role. */
 const REFUSED_MILLIS = 60_000;
 const ANSWER_MILLIS_MAX = 1_000;
 
+/** Keeps a `LeaderTable` up to date. */
 export class LeaderWatch {
   readonly #environment: Environment;
   readonly #table: LeaderTable;
@@ -32,13 +35,13 @@ export class LeaderWatch {
     this.#tell = tell;
   }
 
-  /** The table is wrong somewhere. */
+  /** Fetches the leaders as soon as allowed, because the table is wrong. */
   want(): void {
     this.#isWanted = true;
     this.maybeAsk();
   }
 
-  /** To be called whenever something is sent. */
+  /** Fetches the leaders if it is time to. Call it whenever something is sent. */
   maybeAsk(): void {
     const { transport, nowMillis } = this.#environment;
     const now = nowMillis();

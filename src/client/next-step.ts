@@ -1,8 +1,9 @@
 /**
- * What follows from what was heard of an attempt: the one place that says what may be repeated, and which errors are definite. Pure.
+ * Decides what to do after an attempt: return the answer, repeat the request, or throw an error. This is the only place
+ * that decides what may be repeated, and which errors are definite. Pure functions.
  *
- * Repeated is what certainly counted nowhere, and what has an id, under which it counts once. What may have counted and has no id is
- * never repeated.
+ * An attempt is repeated if it was certainly not counted, or if the request has an id, under which the cluster counts
+ * it once. A request without an id that may have been counted is never repeated.
  */
 import {
   CostAboveLimitError,
@@ -15,26 +16,27 @@ import {
 } from './errors.ts';
 import type { PermitAnswer, Reading } from './permit.ts';
 
-/** Of one attempt. */
+/** The result of one attempt. */
 export type Heard =
   | Reading
-  /** The node took no request of this client, or could not read it. Nothing was asked. */
+  /** The node refuses requests of this client, or could not read the batch. Nothing was decided. */
   | { readonly kind: 'refused'; readonly status: number; readonly message: string }
-  /** No answer that can be read. `isSent` false: certainly nothing reached a node. */
+  /** There was no readable answer. If `isSent` is false, nothing reached a node. */
   | { readonly kind: 'silent'; readonly isSent: boolean; readonly error: Error };
 
-/** What is known of the request. */
+/** What is known about the request. */
 export interface Asked {
-  /** It has an id. */
+  /** The request has an id. */
   readonly isRepeatable: boolean;
-  /** An attempt before may have been counted. */
+  /** An earlier attempt may have been counted. */
   readonly mayHaveCounted: boolean;
-  /** 1 and more, that which was heard of included. */
+  /** Number of attempts so far, including this one. */
   readonly attempts: number;
-  /** Until its deadline. */
+  /** Time until the deadline. */
   readonly leftMillis: number;
 }
 
+/** What to do next. */
 export type NextStep =
   | { readonly kind: 'answer'; readonly answer: PermitAnswer }
   | { readonly kind: 'error'; readonly error: QuorateError }
@@ -48,10 +50,14 @@ export type NextStep =
 
 const WAIT_MILLIS = 20;
 const WAIT_MILLIS_MAX = 1_000;
-/** As nodes that are overloaded ask for. */
+/** The retry-after of overloaded nodes. */
 const OVERLOADED_MILLIS = 1_000;
 
-/** @param random from 0 to below 1 */
+/**
+ * Decides what to do after an attempt.
+ *
+ * @param random at least 0 and below 1
+ */
 export function nextStep(heard: Heard, asked: Asked, random: number): NextStep {
   switch (heard.kind) {
     case 'answer':
@@ -71,12 +77,14 @@ export function nextStep(heard: Heard, asked: Asked, random: number): NextStep {
   }
 }
 
-/** The bounds of every cost are checked before it is sent: what a node refuses is above a limit. */
+/** The client checks the bounds of a cost before it sends, so a cost that a node refuses is above a limit. */
 function invalidError(field: string, message: string): QuorateError {
   return field === 'cost' ? new CostAboveLimitError(message) : new InvalidRequestError(field, message);
 }
 
-/** What is certain of this attempt says nothing of one before, which other rules or another token may have let through. */
+/**
+ * This attempt was certainly not counted, but an earlier one may have been, under other rules or with another token.
+ */
 function failed({ mayHaveCounted }: Asked, error: QuorateError): NextStep {
   return { kind: 'error', error: mayHaveCounted ? new IndefiniteError(error.message, error) : error };
 }
@@ -96,11 +104,15 @@ function maybeRetry(asked: Asked, { reason, cause, ...undecided }: Undecided, ra
   return { kind: 'retry', waitMillis, reason, mayHaveCounted, ...(cause !== undefined && { cause }) };
 }
 
-/** Exponential, with full jitter: from 0 to a bound that doubles with each attempt. */
+/**
+ * Exponential backoff with full jitter, in milliseconds: a random time from 0 to a bound that doubles with each
+ * attempt.
+ */
 export function backoffMillis(attempts: number, random: number): number {
   return random * Math.min(WAIT_MILLIS_MAX, WAIT_MILLIS * 2 ** (attempts - 1));
 }
 
+/** Returns the error for a request that got no decision before its deadline. */
 export function undecidedError(mayHaveCounted: boolean, reason: string, cause?: unknown): QuorateError {
   return mayHaveCounted ? new IndefiniteError(reason, cause) : new UnavailableError(reason, cause);
 }

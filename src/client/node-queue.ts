@@ -1,22 +1,26 @@
-/** What waits to be sent to one node, in order, and how many batches are on their way to it. It sends nothing itself. */
+/**
+ * The requests that wait to be sent to one node, in order, and the number of batches on their way to it. It sends
+ * nothing itself.
+ */
 import { BATCH_BYTES_MAX } from './batch.ts';
 
-/** What a queue knows of a request. */
+/** What the queue needs to know of a request. */
 export interface Queued {
-  /** JSON, and its length in UTF-8. */
+  /** The request as JSON text. `bytes` is its length in UTF-8. */
   readonly body: string;
   readonly bytes: number;
-  /** False: it was settled while it waited. */
+  /** False: the request was settled while it waited, so skip it. */
   readonly isWaiting: boolean;
 }
 
-/** Those that were settled while they waited are let go when there are so many, and then when there are twice as many. */
+/** Settled requests are removed when the queue has grown to this length, and then each time it has doubled. */
 const LET_GO_AT = 1_024;
 
+/** A first-in, first-out queue with a bounded number of batches in flight. */
 export class NodeQueue<T extends Queued> {
   readonly origin: string;
   #waiting: T[] = [];
-  /** Of `#waiting`: those before are taken. */
+  /** Index of the next request in `#waiting`. Those before it were taken. */
   #next = 0;
   #batches = 0;
   #letGoAt = LET_GO_AT;
@@ -32,7 +36,10 @@ export class NodeQueue<T extends Queued> {
     this.#letGoAt = Math.max(LET_GO_AT, 2 * this.#waiting.length);
   }
 
-  /** The next batch, at least one request, if there is room for it on the way; it counts as being there until `arrived`. */
+  /**
+   * Takes the next batch of at least one request, unless too many batches are in flight. The batch counts as in flight
+   * until `arrived` is called.
+   */
   maybeTake({
     batchMax,
     batchesPerNodeMax,
@@ -46,7 +53,7 @@ export class NodeQueue<T extends Queued> {
     for (; this.#next < this.#waiting.length && batch.length < batchMax; this.#next += 1) {
       const request = this.#waiting[this.#next];
       if (request === undefined || !request.isWaiting) continue;
-      // And a comma.
+      // Plus a comma.
       bytes += request.bytes + 1;
       if (batch.length > 0 && bytes > BATCH_BYTES_MAX) break;
       batch.push(request);
@@ -61,14 +68,14 @@ export class NodeQueue<T extends Queued> {
     this.#batches -= 1;
   }
 
-  /** All that wait, to be sent elsewhere. */
+  /** Removes and returns all waiting requests, so that they can be sent to another node. */
   takeAll(): T[] {
     const all = this.#waiting.slice(this.#next).filter(({ isWaiting }) => isWaiting);
     this.#clear();
     return all;
   }
 
-  /** Requests that it holds on to. */
+  /** Number of requests in memory, settled ones included. */
   get length(): number {
     return this.#waiting.length;
   }

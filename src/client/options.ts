@@ -1,10 +1,12 @@
-/** What a client is made with: its options, their defaults and bounds, and their check. */
+/** The options of a client: their types, defaults and bounds, and the check of them. */
 import { isBoundedInteger } from '../api/bounded.ts';
 import { InvalidOptionError } from './errors.ts';
 import type { ClientEvent } from './events.ts';
 import { checkTls, type ClientTls } from './tls-options.ts';
 
-/** At most `limit` per key in any window of `windowMillis`, granted by this process alone. */
+/**
+ * The limit of the fail mode `local`: this process alone grants up to `limit` per key in any window of `windowMillis`.
+ */
 export interface LocalShare {
   readonly mode: 'local';
   /** 1 to 10,000. */
@@ -14,54 +16,73 @@ export interface LocalShare {
 }
 
 /**
- * What `allow` answers where the cluster could not be asked, or could not decide, before the deadline:
- * - `closed`: it throws. Never one grant too many.
- * - `open`: it allows. **Without any limit meanwhile.**
- * - a `LocalShare`: it allows that much per key, by this process alone, on top of what the cluster granted.
+ * What `allow` answers if the cluster was not reached, or could not decide, before the deadline:
+ * - `closed`: it throws. Limits are never exceeded.
+ * - `open`: it allows everything. **There is no limit meanwhile.**
+ * - a `LocalShare`: this process allows that much per key, in addition to what the cluster granted.
  */
 export type FailMode = 'closed' | 'open' | LocalShare;
 
+/** The options of a `QuorateClient`. Only `nodes` is required. */
 export interface ClientOptions {
-  /** At least one HTTP door of the cluster, as `http://host:port` or `https://host:port`, all of one kind. Up to 64. */
+  /** 1 to 64 HTTP listeners of the cluster, as `http://host:port` or `https://host:port`, all with the same scheme. */
   readonly nodes: readonly string[];
-  /** Of role `decide`, where the cluster is closed. It is shown to every node that the cluster names. */
+  /**
+   * A token with the role `decide`, if the cluster requires tokens. It is sent to every node that the cluster names.
+   */
   readonly token?: string;
   readonly tls?: ClientTls;
-  /** Until a request is answered, with all its retries: 10 to 60,000, default 3,000. At most half of `requestIdHorizonMillis`. */
+  /**
+   * Longest time until a request is answered, with all its retries: 10 to 60,000, default 3,000. At most half of
+   * `requestIdHorizonMillis`.
+   */
   readonly deadlineMillis?: number;
   /**
-   * That of the cluster's rules, where it is another: 20 to 86,400,000, default 120,000. For half of it a request is repeated under its
-   * id, as later it might count twice.
+   * How long the cluster remembers request ids: 20 to 86,400,000, default 120,000. Set it if the rules of the cluster
+   * have another value. A request is repeated under its id for half of that time; later it might be counted twice.
    */
   readonly requestIdHorizonMillis?: number;
-  /** Until one node has answered: 10 to 60,000, default 1,500, which is more than a node takes itself. */
+  /**
+   * Longest time until one node has answered: 10 to 60,000, default 1,500. A node itself gives up earlier than that.
+   */
   readonly attemptMillis?: number;
-  /** Draw an id for each request that has none, so that it may be repeated: default true. */
+  /** Draw an id for each request that has none, so that it can be repeated. Default true. */
   readonly requestIds?: boolean;
-  /** Ask who leads, and go there: default true. False behind a load balancer, or where nodes have other addresses for clients. */
+  /**
+   * Send requests to the leaders of their partitions. Default true. Use false behind a load balancer, or if clients
+   * reach the nodes at other addresses.
+   */
   readonly direct?: boolean;
-  /** Default `closed`. */
+  /** What to answer if the cluster cannot decide. Default `closed`. */
   readonly failMode?: FailMode;
-  /** Requests in this client that are not answered: 1 to 1,000,000, default 10,000. One more throws `OverloadedError`. */
+  /** Largest number of open requests: 1 to 1,000,000, default 10,000. One more throws `OverloadedError`. */
   readonly openRequestsMax?: number;
-  /** Calls of `waitForPermit` that wait: 1 to 1,000,000, default 10,000. One more throws `OverloadedError`. */
+  /**
+   * Largest number of waiting `waitForPermit` calls: 1 to 1,000,000, default 10,000. One more throws `OverloadedError`.
+   */
   readonly waitersMax?: number;
-  /** Batches on their way to one node: 1 to 64, default 4. */
+  /** Batches in flight to one node: 1 to 64, default 4. */
   readonly batchesPerNodeMax?: number;
-  /** Requests of one batch: 1 to 1,000, default 1,000. */
+  /** Requests in one batch: 1 to 1,000, default 1,000. */
   readonly batchMax?: number;
-  /** Denials to remember until `retryAfterMillis`, 0 to 1,000,000, default 10,000. The oldest is dropped for one more. */
+  /**
+   * Number of denials to remember until their `retryAfterMillis`: 0 to 1,000,000, default 10,000. The oldest is dropped
+   * first.
+   */
   readonly deniedMax?: number;
   /**
-   * The longest time to remember one, since a refund or a reset may end it earlier: 0 to 86,400,000, default 60,000. A denial of a request that
-   * says more than its user is remembered for a second at most.
+   * Longest time to remember a denial, since a refund or a reset may end it early: 0 to 86,400,000, default 60,000. If
+   * a request has more descriptors than its user, a second at most.
    */
   readonly deniedMillisMax?: number;
-  /** Told of what happens, for metrics. What it throws changes nothing, and is a warning of the process once. */
+  /**
+   * Called for each event, for metrics. An error that it throws changes nothing; the first one is a process warning.
+   */
   readonly onEvent?: (event: ClientEvent) => void;
 }
 
 type WithoutDefault = 'token' | 'tls' | 'onEvent';
+/** Checked options with defaults filled in. */
 export type Settings = Required<Omit<ClientOptions, WithoutDefault>> & {
   readonly [Name in WithoutDefault]: ClientOptions[Name] | undefined;
 };
@@ -91,7 +112,11 @@ const MINUTE_MILLIS = 60_000;
 const DAY_MILLIS = 86_400_000;
 const MILLION = 1_000_000;
 
-/** @throws InvalidOptionError naming the first that is wrong, and its bound */
+/**
+ * Checks options and fills in defaults.
+ *
+ * @throws InvalidOptionError for the first wrong option, with its bounds
+ */
 export function settingsOf(options: ClientOptions): Settings {
   const unknown = Object.keys(options).find((key) => !(KEYS as readonly string[]).includes(key));
   if (unknown !== undefined)
@@ -137,7 +162,7 @@ export function settingsOf(options: ClientOptions): Settings {
   };
 }
 
-/** @throws InvalidOptionError */
+/** Checks a fail mode and returns it. @throws InvalidOptionError */
 export function checkFailMode(failMode: FailMode): FailMode {
   if (failMode === 'closed' || failMode === 'open') return failMode;
   if (typeof failMode !== 'object' || failMode?.mode !== 'local')

@@ -1,11 +1,14 @@
-/** What comes first, and whatever is to be taken out before its turn: a binary heap that knows where each item is. O(log n) each. */
+/**
+ * A binary heap that returns the first item and can remove any item. It keeps the position of each item, so both take
+ * O(log n).
+ */
 export class Ordered<T> {
-  /** Nobody comes before its parent, which for that at `i` is at `(i - 1) >> 1`. */
+  /** No item comes before its parent. The parent of the item at `i` is at `(i - 1) >> 1`. */
   readonly #items: T[] = [];
   readonly #places = new Map<T, number>();
   readonly #isBefore: (a: T, b: T) => boolean;
 
-  /** @param isBefore what it says of two items must not change while they are here */
+  /** @param isBefore must not change its result for two items while both are in the heap */
   constructor(isBefore: (a: T, b: T) => boolean) {
     this.#isBefore = isBefore;
   }
@@ -14,12 +17,12 @@ export class Ordered<T> {
     return this.#items[0];
   }
 
-  /** @param item one that is not here */
+  /** @param item must not be in the heap yet */
   add(item: T): void {
     this.#rise(item, this.#items.length);
   }
 
-  /** Does nothing where it is not here. */
+  /** Does nothing if the item is not in the heap. */
   delete(item: T): void {
     const place = this.#places.get(item);
     if (place === undefined) return;
@@ -29,7 +32,7 @@ export class Ordered<T> {
     this.#rise(last, this.#sink(place));
   }
 
-  /** Puts `item` at `place`, or further up in the place of those that come after it. */
+  /** Places `item` at `place` or higher, moving down the items that come after it. */
   #rise(item: T, place: number): void {
     let to = place;
     while (to > 0) {
@@ -42,7 +45,7 @@ export class Ordered<T> {
     this.#put(item, to);
   }
 
-  /** Moves what is below an empty place up, and returns the one that is empty then: a last one. */
+  /** Fills an empty place from below, and returns the place at the bottom that is empty then. */
   #sink(place: number): number {
     for (let empty = place; ;) {
       const left = 2 * empty + 1;

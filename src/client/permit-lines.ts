@@ -1,6 +1,6 @@
 /**
- * `waitForPermit`: who was denied waits in line until there is room again, and is asked for anew. Those who wait for the same come one
- * after the other, in order, so that a denial wakes one of them and not all.
+ * The lines of `waitForPermit`. A denied request waits in line until there is room again, and is sent again then.
+ * Requests for the same limits are sent one after the other, so that room for one does not wake all of them.
  */
 import { type AbortSignalLike, Aborts } from './aborts.ts';
 import { backoffMillis } from './next-step.ts';
@@ -19,37 +19,39 @@ import type { Settings } from './options.ts';
 import { Ordered } from './ordered.ts';
 import type { PermitAnswer } from './permit.ts';
 
+/** The answer of `waitForPermit`: always one that allows the request. */
 export type PermitGranted = Extract<PermitAnswer, { readonly allowed: true }> | DegradedGrant;
 type DegradedGrant = Extract<PermitAnswer, { readonly kind: 'degraded' }> & { readonly allowed: true };
 
-/** Asks once. */
+/** One attempt to get the grant. */
 export interface Question {
-  /** The last one may have been counted: the same is asked again. */
+  /** The last attempt may have been counted, so send the same request under the same id. */
   readonly isRepeat: boolean;
-  /** To be told if this one may have been counted, and is not told as a grant. */
+  /** Must be called if this attempt may have been counted but its grant is not returned. */
   readonly doubt: () => void;
 }
 
+/** A call of `waitForPermit`. */
 export interface WaitInit {
   readonly subject: string;
   readonly cost: number;
   readonly ask: (question: Question) => Promise<PermitAnswer>;
   readonly maxWaitMillis: number;
   readonly signal: AbortSignalLike | undefined;
-  /** What was asked has an id, so that it can be asked again where it may have been counted. */
+  /** The request has an id, so it can be repeated after an attempt that may have been counted. */
   readonly isRepeatable: boolean;
 }
 
 interface Waiter extends WaitInit {
-  /** Lower ones come first. */
+  /** Position in line; lower ones come first. */
   readonly turn: number;
   readonly untilMillis: number;
   readonly settle: (result: PermitGranted | QuorateError) => void;
   isAsking: boolean;
   isSettled: boolean;
-  /** Something that was asked may have been counted, and was not told as a grant. */
+  /** An attempt may have been counted, and its grant was not returned. */
   mayHaveCounted: boolean;
-  /** Since the first question under the id that is asked still, if that may have been counted. */
+  /** When the first attempt under the current id was sent, if that may have been counted. */
   doubtfulSinceMillis: number | undefined;
   failures: number;
 }
@@ -57,28 +59,32 @@ interface Waiter extends WaitInit {
 interface Line {
   readonly subject: string;
   readonly waiters: Set<Waiter>;
-  /** Those of them that are not being asked for, as their turn comes. */
+  /** The waiters without a request in flight, in the order in which they came. */
   readonly byTurn: Ordered<Waiter>;
-  /** The same, as they give up. */
+  /** The same waiters, in the order in which they give up. */
   readonly byTime: Ordered<Waiter>;
-  /** Nobody of `heldCost` or more is asked for before. */
+  /** Waiters with a cost of at least `heldCost` are not asked for before this time. */
   openAtMillis: number;
   heldCost: number;
-  /** So many may be asked for now. */
+  /** How many requests may be sent now. */
   places: number;
-  /** So many are being asked for, those included who are not waiting any more. */
+  /** How many requests are in flight, including those of callers that gave up. */
   asking: number;
   cancelTimer: Cancel | undefined;
 }
 
-/** After a denial that does not say how long to wait. */
-const UNTOLD_MILLIS = 1_000;
+/** How long to wait after a denial without a retry-after. */
+const UNKNOWN_WAIT_MILLIS = 1_000;
 const JITTER_MILLIS_MAX = 100;
 
+/** The lines of one client, by subject. */
 export class PermitLines {
   readonly #environment: Pick<Environment, 'nowMillis' | 'random' | 'after'>;
   readonly #waitersMax: number;
-  /** The last question under an id is asked no later than this after the first: until it is answered the id is known. */
+  /**
+   * How long after the first attempt under an id the last one may be sent, so that the cluster still knows the id when
+   * it answers.
+   */
   readonly #repeatMillisMax: number;
   readonly #lines = new Map<string, Line>();
   readonly #aborts = new Aborts();
@@ -96,7 +102,12 @@ export class PermitLines {
     this.#repeatMillisMax = requestIdHorizonMillis / 2 - deadlineMillis;
   }
 
-  /** @throws OverloadedError, AbortedError, ClosedError, PermitTimeoutError, BlockedError, UnmatchedError, and what asking throws */
+  /**
+   * Waits until the request is allowed.
+   *
+   * @throws OverloadedError, AbortedError, ClosedError, PermitTimeoutError, BlockedError, UnmatchedError, and the
+   *   errors of `ask`
+   */
   async wait(init: WaitInit): Promise<PermitGranted> {
     if (this.#isClosed) throw new ClosedError(true);
     if (this.#count >= this.#waitersMax) throw new OverloadedError('waitersMax', this.#waitersMax);
@@ -133,7 +144,7 @@ export class PermitLines {
     });
   }
 
-  /** Everybody who waits is told so. */
+  /** Ends all waits with a `ClosedError`. */
   close(): void {
     this.#isClosed = true;
     for (const line of this.#lines.values())
@@ -148,19 +159,19 @@ export class PermitLines {
       byTime: new Ordered((a, b) => this.#lastAskMillis(a) < this.#lastAskMillis(b)),
       openAtMillis: 0,
       heldCost: 0,
-      // Before the first denial nobody needs to wait for another.
+      // Until the first denial nobody has to wait.
       places: Infinity,
       asking: 0,
       cancelTimer: undefined,
     };
   }
 
-  /** After this it is not asked for. */
+  /** The latest time to send the next attempt. */
   #lastAskMillis({ untilMillis, doubtfulSinceMillis = Infinity }: Waiter): number {
     return Math.min(untilMillis, doubtfulSinceMillis + this.#repeatMillisMax);
   }
 
-  /** Asks for those whose turn it is. While nobody is asked for there is a timer, or nobody waits. */
+  /** Sends the requests whose turn it is. Afterwards a request is in flight, a timer is set, or the line is empty. */
   #advance(line: Line): void {
     const now = this.#environment.nowMillis();
     line.cancelTimer?.();
@@ -179,7 +190,9 @@ export class PermitLines {
     }
   }
 
-  /** Until that who is next may be asked for. Nobody overtakes it, so who cannot wait that long is told so now. */
+  /**
+   * Sets the timer for the first waiter. Nobody overtakes it, so waiters that would have to wait too long give up now.
+   */
   #pause(line: Line, now: number): void {
     const waitMillis = line.openAtMillis - now;
     for (;;) {
@@ -194,7 +207,7 @@ export class PermitLines {
   }
 
   #tooLate(waiter: Waiter, waitMillis: number): QuorateError {
-    // Under its id it cannot be asked for any more, and under another it may count twice.
+    // The request can no longer be repeated under its id, and under another id it might be counted twice.
     if (this.#lastAskMillis(waiter) < waiter.untilMillis) return new IndefiniteError('no_answer');
     return new PermitTimeoutError(waitMillis, isDefinite(waiter));
   }
@@ -234,7 +247,7 @@ export class PermitLines {
     if (answer.allowed) {
       const { remaining = Infinity } = 'remaining' in answer ? answer : {};
       line.places = Math.max(line.places, remaining);
-      // One more finds out how long to wait, where nothing remains.
+      // Even if nothing remains, let one more waiter ask: its denial says how long to wait.
       handOn(line);
       return this.#settle(line, waiter, answer as PermitGranted);
     }
@@ -247,13 +260,13 @@ export class PermitLines {
           : new UnmatchedError(isSure);
       return this.#settle(line, waiter, heldBack);
     }
-    // Only a decision ends an id.
+    // An id ends with a decision, and only then.
     if (answer.kind === 'denied') waiter.doubtfulSinceMillis = undefined;
     else if (waiter.mayHaveCounted && !waiter.isRepeatable)
       return this.#failed(line, waiter, new IndefiniteError('no_answer'));
     waiter.failures = 0;
-    const { retryAfterMillis = UNTOLD_MILLIS } = answer;
-    // Other processes were told the same time.
+    const { retryAfterMillis = UNKNOWN_WAIT_MILLIS } = answer;
+    // Jitter, because other processes got the same retry-after.
     const jitterMillis = this.#environment.random() * Math.min(JITTER_MILLIS_MAX, retryAfterMillis / 10);
     this.#holdBack(line, Math.max(1, retryAfterMillis) + jitterMillis, waiter.cost);
   }
@@ -273,7 +286,7 @@ export class PermitLines {
     this.#settle(line, waiter, isLie ? new IndefiniteError(wrong.message, wrong) : wrong);
   }
 
-  /** @param cost nobody of less is held back */
+  /** @param cost waiters with a lower cost are not held back */
   #holdBack(line: Line, millis: number, cost: number): void {
     const openAtMillis = this.#environment.nowMillis() + millis;
     line.places = 0;
@@ -297,7 +310,7 @@ export class PermitLines {
   }
 }
 
-/** Whoever is next may be asked for. */
+/** Gives the place in line to the next waiter. */
 function handOn(line: Line): void {
   line.places = Math.max(line.places, 1);
 }

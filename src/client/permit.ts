@@ -1,4 +1,7 @@
-/** What is asked for a grant and what is answered, as users of the client see it; and one as the JSON of the cluster has the other. */
+/**
+ * The request and the answer of a grant, as users of the client see them, and their conversion to and from the JSON of
+ * the cluster.
+ */
 import { createHash } from 'node:crypto';
 import { USER } from '../api/descriptors.ts';
 import { invalidInQuestion, invalidInUser } from '../api/question.ts';
@@ -9,19 +12,24 @@ import type { FailMode } from './options.ts';
 const SUBJECT_LENGTH_MAX = 512;
 
 interface Asked {
-  /** 1 to 1,000,000, default 1. */
+  /** What the request costs: 1 to 1,000,000, default 1. */
   readonly cost?: number | undefined;
-  /** When it happened by your clock, where the rule counts by that. */
+  /** When the request happened, by your clock. Only for rules that count by the time of the request. */
   readonly timestampMillis?: number | undefined;
-  /** 1 to 128 bytes: yours, to repeat the same request later. Without it the client draws one for its own retries. */
+  /**
+   * Your own id of 1 to 128 bytes, to repeat the same request later. Without it the client draws one for its retries.
+   */
   readonly requestId?: string | undefined;
-  /** By this one alone: the id of one with `named: true`, or one that is stated, such as `100/60000ms`. Default: all that match. */
+  /**
+   * The only rule to apply: the id of a rule with `named: true`, or a limit in words such as `100/60000ms`. Default:
+   * all rules that match.
+   */
   readonly rule?: string | undefined;
-  /** Instead of that of the client. */
+  /** Overrides the fail mode of the client. */
   readonly failMode?: FailMode | undefined;
 }
 
-/** A grant is asked for under all limits that the rules find, or by one rule. It is known who asks, what is asked, or both. */
+/** A request for a grant. It has a user, descriptors, or both. */
 export type PermitRequest = Asked &
   (
     | {
@@ -31,12 +39,12 @@ export type PermitRequest = Asked &
       }
     | {
         readonly userId?: string | undefined;
-        /** 1 to 16 names with texts: `user`, `ip`, `endpoint`, or whatever the rules ask for. */
+        /** 1 to 16 descriptors by name, such as `user`, `ip` and `endpoint`. The rules find the limits from them. */
         readonly descriptors: Readonly<Record<string, string>>;
       }
   );
 
-/** Where the decision stands in the log: see `decided` in the documentation of the HTTP door. */
+/** The place of the decision in the log of its partition. See `decided` in the documentation of the HTTP API. */
 export interface PermitReceipt {
   readonly partition: number;
   readonly term: number;
@@ -45,87 +53,96 @@ export interface PermitReceipt {
   readonly timeMillis: number;
 }
 
-/** A rule in shadow that would have denied what was let through. */
+/** A shadow rule that would have denied the request. */
 export interface PermitTrial {
   readonly rule: string;
   /** What the rule counts, such as `user=ada`. */
   readonly key: string;
   readonly limit: number;
-  /** Absent: no wait would have helped. */
+  /** Absent: waiting would not have helped. */
   readonly retryAfterMillis?: number;
 }
 
 interface Tried {
-  /** Absent: no rule in shadow would have denied it, or none answered in time. */
+  /** Absent: no shadow rule would have denied the request, or none answered in time. */
   readonly wouldDeny?: readonly PermitTrial[];
 }
 
+/** The status of the limit that decided. Durations are in milliseconds. */
 export interface PermitLimit {
   readonly rule: string;
-  /** What the rule counts, such as `user=ada`. Absent where it is not known. */
+  /** What the rule counts, such as `user=ada`. Absent if the node did not report it. */
   readonly key?: string;
   readonly limit: number;
-  /** Absent where a node of an older version answered. */
+  /** Absent if a node of an older version answered. */
   readonly windowMillis?: number;
   readonly remaining: number;
-  /** Until the whole limit is free again. */
+  /** Time until the whole limit is free again. */
   readonly resetMillis: number;
   readonly rulesVersion: number;
 }
 
-/** Nothing but `allowed: true` is a grant. */
+/** The answer to a request. It is a grant only if `allowed` is true. */
 export type PermitAnswer =
   | (PermitLimit &
       Tried & {
         readonly kind: 'granted';
         readonly allowed: true;
-        /** A leaky bucket that queues has granted it: wait for this long before you go on. */
+        /** A leaky bucket queues the request: wait this long before you go on. */
         readonly waitMillis?: number;
         readonly decided: PermitReceipt;
       })
   | (PermitLimit & {
       readonly kind: 'denied';
       readonly allowed: false;
-      /** Absent: no wait helps, for the limit is 0. */
+      /** Absent: the limit is 0, so waiting does not help. */
       readonly retryAfterMillis?: number;
-      /** No limit was reached: the cluster was restored, and denies everybody until all that it may have lost has left the window. */
+      /**
+       * Set if no limit was reached: the cluster was restored from a backup, and denies everything until all grants
+       * that it may have lost have left their windows.
+       */
       readonly reason?: 'restored';
-      /** With `reason`: until then, in milliseconds. */
+      /** With `reason`: time until the cluster grants again. */
       readonly restoredMillis?: number;
-      /** This client remembered the denial, and asked nobody. */
+      /** True: the client remembered this denial and did not ask the cluster. */
       readonly isCached: boolean;
       readonly decided: PermitReceipt;
     })
-  /** By an operator. */
+  /** An operator has blocked the client. */
   | {
       readonly kind: 'blocked';
       readonly allowed: false;
-      /** Until the block ends. Absent: it has no end, and no wait helps. */
+      /** Time until the block ends. Absent: the block has no end, so waiting does not help. */
       readonly retryAfterMillis?: number;
       readonly decided: PermitReceipt;
     }
-  /** No rule is for it, and the rules of the cluster deny such requests. No wait helps. */
+  /** No rule matches, and the rules deny such requests. Waiting does not help. */
   | { readonly kind: 'unmatched'; readonly allowed: false; readonly rulesVersion: number }
-  /** No rule limits it. */
+  /** No rule limits the request. */
   | (Tried & { readonly kind: 'unlimited'; readonly allowed: true; readonly rulesVersion: number })
-  /** Nobody could decide, and a fail mode did: that of the rules, at a node, or that of this client. */
+  /** The cluster could not decide, so a fail mode did: that of the rules, on a node, or that of this client. */
   | {
       readonly kind: 'degraded';
       readonly allowed: boolean;
       readonly by: 'rules' | 'client';
-      /** Of a denial. */
+      /** Only with a denial. */
       readonly retryAfterMillis?: number;
     };
 
+/** A denial because of a limit. */
 export type PermitDenied = Extract<PermitAnswer, { readonly kind: 'denied' }>;
 
-/** What the cluster said of one request. */
+/** The cluster's result for one request of a batch. */
 export type Reading =
   | { readonly kind: 'answer'; readonly answer: PermitAnswer }
   | { readonly kind: 'invalid' | 'conflict'; readonly field: string; readonly message: string }
   | { readonly kind: 'unavailable'; readonly reason: string; readonly isProposed: boolean };
 
-/** The same, whatever becomes of the caller's object while it waits. @param request one that was encoded */
+/**
+ * Copies a request, so that later changes by the caller have no effect.
+ *
+ * @param request must have passed `encodeRequest`
+ */
 export function copyOf(request: PermitRequest): PermitRequest {
   const { userId, rule, descriptors, cost, timestampMillis, requestId, failMode } = request;
   const named = descriptors === undefined ? undefined : { ...descriptors };
@@ -134,9 +151,9 @@ export function copyOf(request: PermitRequest): PermitRequest {
 }
 
 /**
- * What is asked, as JSON of the cluster.
+ * Encodes a request as JSON for the cluster.
  *
- * @throws InvalidRequestError for the first field that is out of its bounds: a node would say so only after a round trip
+ * @throws InvalidRequestError for the first field out of its bounds, which saves a round trip to a node
  */
 export function encodeRequest(request: PermitRequest, requestId: string | undefined, settle?: true): string {
   if (typeof request !== 'object' || request === null)
@@ -157,13 +174,16 @@ export function encodeRequest(request: PermitRequest, requestId: string | undefi
   return JSON.stringify({ userId, rule, descriptors, ...rest });
 }
 
-/** The same text for whatever is decided alike, but for its cost, and another for all else. Of a long one the digest: many are remembered. */
+/**
+ * Returns a text that is equal for two requests if and only if they have the same rule and descriptors. Cost and time
+ * do not matter. Long texts are replaced by a digest, because many are kept in memory.
+ */
 export function subjectOf(request: PermitRequest): string {
   const named = Object.entries(descriptorsOf(request)).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return brief(JSON.stringify([request.rule, named]));
 }
 
-/** Who asks, if nothing else is said of the request; else undefined. */
+/** Returns the user of a request that has no other descriptor, else undefined. */
 export function onlyUserOf(request: PermitRequest): string | undefined {
   const { [USER]: user, ...others } = descriptorsOf(request);
   return Object.keys(others).length === 0 ? user : undefined;
@@ -179,7 +199,10 @@ function brief(subject: string): string {
     : createHash('sha256').update(subject).digest('base64');
 }
 
-/** One of the answers of a batch; undefined if it is none. Only status 200 with `allowed: true` becomes a grant. */
+/**
+ * Reads one answer of a batch. Returns undefined if it is malformed. Only status 200 with `allowed: true` becomes a
+ * grant.
+ */
 export function readAnswer(value: unknown): Reading | undefined {
   if (!isObject(value)) return undefined;
   const { status, allowed } = value;
@@ -259,7 +282,7 @@ function readHeldBack({ reason, rulesVersion, retryAfterMillis, decided }: Field
   return { kind: 'answer', answer: { kind: 'blocked', allowed: false, ...wait, decided } };
 }
 
-/** Nothing fits a limit of 0, whenever it is asked again. */
+/** Reads a denial without a retry-after, which is valid only for a limit of 0. */
 function readHopeless(value: Fields): Reading | undefined {
   const { decided } = value;
   const limit = readLimit(value);
@@ -296,6 +319,7 @@ function isReceipt(value: unknown): value is PermitReceipt {
   );
 }
 
+/** Returns true if the value is a JSON object, not an array or null. */
 export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

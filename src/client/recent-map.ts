@@ -1,9 +1,9 @@
-/** A map of bounded size: for one entry too many it drops the one that was set longest ago. */
+/** A map of bounded size. When it is full, a new entry replaces the one that was set longest ago. */
 export class RecentMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #sizeMax: number;
 
-  /** @param sizeMax 0 keeps nothing */
+  /** @param sizeMax largest number of entries; with 0 the map stays empty */
   constructor(sizeMax: number) {
     this.#sizeMax = sizeMax;
   }

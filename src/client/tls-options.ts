@@ -1,15 +1,18 @@
-/** The options for TLS, and whether they can be used, said when a client is made: `node:tls` takes a file of authorities without any, and trusts nobody. */
+/**
+ * The TLS options of a client, and their check. They are checked when the client is created, because `node:tls` accepts
+ * a CA file without certificates and then trusts no server.
+ */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { InvalidOptionError } from './errors.ts';
 
-/** As `tls.connect` of Node takes them; only where nodes are `https://`. */
+/** TLS options, in the form of `tls.connect` of Node. Only for nodes with `https://`. */
 export interface ClientTls {
-  /** Authorities in PEM that may have signed the nodes' certificates, instead of the usual ones. */
+  /** Certificate authorities in PEM to trust instead of the default ones. */
   readonly ca?: string | readonly string[];
-  /** This client's own certificate and key in PEM, where a proxy in front of the nodes asks for one. */
+  /** Certificate and key of this client in PEM, for a proxy in front of the nodes that asks for them. */
   readonly cert?: string;
   readonly key?: string;
-  /** The name that certificates must have, where it is not that of the address. */
+  /** The name to expect in certificates, if it differs from the host of the address. */
   readonly servername?: string;
 }
 
@@ -17,8 +20,10 @@ const KEYS: readonly string[] = ['ca', 'cert', 'key', 'servername'] satisfies (k
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?(?:-----END CERTIFICATE-----|$)/gs;
 
 /**
- * @param nodes origins, all of one kind
- * @throws InvalidOptionError naming the first that is wrong
+ * Checks TLS options and returns them.
+ *
+ * @param nodes origins, all with the same scheme
+ * @throws InvalidOptionError for the first wrong option
  */
 export function checkTls(tls: ClientTls | undefined, nodes: readonly string[]): ClientTls | undefined {
   if (tls === undefined) return undefined;
@@ -36,7 +41,7 @@ export function checkTls(tls: ClientTls | undefined, nodes: readonly string[]): 
   if ((cert === undefined) !== (key === undefined))
     throw new InvalidOptionError(
       `tls.${cert === undefined ? 'cert' : 'key'}`,
-      'must be there with the other',
+      'must be set too: cert and key go together',
     );
   if (cert !== undefined && key !== undefined) checkOwn(cert, key);
   return tls;
@@ -55,12 +60,12 @@ function checkOwn(cert: unknown, key: unknown): void {
   try {
     isOwn = typeof key === 'string' && certificate.checkPrivateKey(createPrivateKey(key));
   } catch {
-    // What cannot be read is no key. What it holds is told to nobody.
+    // An unreadable key is reported as a wrong one below, without its content.
   }
   if (!isOwn) throw new InvalidOptionError('tls.key', 'must be the private key of tls.cert in PEM');
 }
 
-/** Of a file whose certificates can all be read. */
+/** Returns the first certificate of a file if all its certificates can be read. */
 function firstIn(file: unknown): X509Certificate | undefined {
   if (typeof file !== 'string') return undefined;
   try {

@@ -69,7 +69,7 @@ async function showsRestore(cluster: InProcessCluster): Promise<void> {
     expect(state).toBe('degraded');
     const metrics = await (await fetch(new URL('/metrics', url))).text();
     const seconds = Number(/^quorate_restored_seconds (\S+)/m.exec(metrics)?.[1]);
-    return seconds > 3_000 && lines.some((line) => /: restored, so everybody is denied/.test(line))
+    return seconds > 3_000 && lines.some((line) => /: restored, so all requests are denied/.test(line))
       ? true
       : undefined;
   });
@@ -78,7 +78,7 @@ async function showsRestore(cluster: InProcessCluster): Promise<void> {
     await examine({ node: url, version: 'unknown', print: (line) => void lines.push(line) });
     expect(lines.filter((line) => line.startsWith('FAIL') && line.includes('restored'))).toEqual([]);
     const warned =
-      /^WARN {2}cluster: partition .*: restored, so everybody is denied .* -> wait \d+ s at most$/;
+      /^WARN {2}cluster: partition .*: restored, so all requests are denied .* -> wait \d+ s at most$/;
     return lines.some((line) => warned.test(line)) ? true : undefined;
   });
 }

@@ -61,7 +61,7 @@ describe('quorate certs', () => {
   it('keeps the key of the CA apart, says to move it, and finds it where it was moved', async () => {
     const { stdout } = await quorate('init', '--nodes', '1', '--base-port', String(basePort), '--tls');
     expect(stdout).toContain('the key of the CA is data/ca/ca.key');
-    expect(stdout).toContain('Move it to where no node runs');
+    expect(stdout).toContain('Move it to a machine without a node');
     expect(await readdir(join(data, 'certs'))).toEqual(['ca.crt', 'node-1.crt', 'node-1.key']);
     const moved = join(directory, 'safe.key');
     await rename(join(data, 'ca', 'ca.key'), moved);

@@ -182,7 +182,7 @@ describe('a cluster that does not run', () => {
       expect(line).toMatch(/^(ok {2}|WARN|FAIL) {2}[^\n]+$/);
       expect(line.includes(' -> ')).toBe(!line.startsWith('ok'));
     }
-    expect(lines.at(-1)).toMatch(/^1 failed, \d+ to look at, \d+ in order$/);
+    expect(lines.at(-1)).toMatch(/^1 failed, \d+ need attention, \d+ ok$/);
   });
 });
 

@@ -119,7 +119,9 @@ describe('the status of a cluster', () => {
     const [port = 0] = await freePorts(1);
     await expect(inTime(() => status(atNode(`http://127.0.0.1:${port}`)))).rejects.toMatchObject({
       outcome: 'unreachable',
-      message: expect.stringMatching(/no node says how the cluster is \(http:.*ECONNREFUSED/) as string,
+      message: expect.stringMatching(
+        /no node reports the state of the cluster \(http:.*ECONNREFUSED/,
+      ) as string,
     });
   });
 });

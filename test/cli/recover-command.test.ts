@@ -72,7 +72,7 @@ describe('quorate recover', () => {
     const node = `http://127.0.0.1:${cluster.config.nodes[1]?.http.port}`;
     await expect(run({ iAcceptOverGrants: true, all: true, node })).rejects.toMatchObject({
       outcome: 'unreachable',
-      message: expect.stringContaining('does not say who leads (ECONNREFUSED)'),
+      message: expect.stringContaining('does not report the leaders (ECONNREFUSED)'),
     });
     const stranger = createServer((_, response) => response.writeHead(401).end('{}'));
     await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));

@@ -36,7 +36,7 @@ describe.each([
   ['quorate', ['nodes', 'remove', '2', '--node', 'here'], 'expected host:port'],
   ['quorate', ['nodes', 'remove', '2', '--node', '127.0.0.1:x'], 'expected host:port'],
   ['quorate', ['drain', '0'], "value '0' is invalid for argument 'id'. expected a whole number from 1 to"],
-  ['quorate', ['tokens', 'revoke', 'ID'], 'expected 8 letters in lower case and digits'],
+  ['quorate', ['tokens', 'revoke', 'ID'], 'expected 8 lower-case letters and digits'],
   ['start', ['--nodes', '4'], 'expected 3 or 5'],
   ['start', ['--data='], "'--data <dir>' argument '' is invalid. expected a directory"],
   ['start', ['--data', '/dev/null'], 'expected a directory, but /dev/null is a file'],

@@ -95,9 +95,9 @@ describe('rules apply', () => {
     const outcome = await applyRules(await file(RULES), { node: node.url, print });
     expect(outcome).toBe('applied');
     expect(lines).toEqual([
-      `${node.url} decides by version 7, which did not come as a document: 1 rule (default) would go`,
+      `${node.url} uses version 7 of the rules, which were not set with a document: 1 rule (default) would go`,
       'a is added: 10 per minute by user',
-      'version 8 is in force: every partition decides by it',
+      'version 8 is in force: every partition uses it',
     ]);
     expect(node.sent).toEqual([{ headers: expect.anything(), body: RULES }]);
     expect(node.sent[0]?.headers).toMatchObject({ 'content-type': 'application/yaml', 'if-match': '"7"' });
@@ -117,7 +117,9 @@ describe('rules apply', () => {
   it('names the partitions that decide by it later', async () => {
     node.applied = { status: 202, body: { version: 8, pending: [3, 5] } };
     expect(await applyRules(await file(RULES), { node: node.url, print })).toBe('pending');
-    expect(lines.at(-1)).toBe('version 8 is accepted; 2 partitions (3, 5) will decide by it with a leader');
+    expect(lines.at(-1)).toBe(
+      'version 8 is accepted; 2 partitions (3, 5) will use it when they have a leader',
+    );
   });
 
   it('of a wrong document says all that is wrong, and asks nobody', async () => {
@@ -146,7 +148,7 @@ describe('rules apply', () => {
 
   it('changes nothing if another version is in force than was asked for', async () => {
     expect(await failure({ ifVersion: 6 })).toEqual({
-      message: `${node.url} decides by version 7, not 6; nothing was changed`,
+      message: `${node.url} uses version 7 of the rules, not 6; nothing was changed`,
       exitCode: 64,
     });
     expect(node.sent).toEqual([]);
@@ -251,12 +253,12 @@ describe('with a cluster', () => {
     if (stricter.code === EXIT_TEMPORARY) return undefined;
     expect(stricter.stdout).toBe(
       `http://${node} decides by version 2\na binds tighter\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n` +
-        'version 3 is in force: every partition decides by it\n',
+        'version 3 is in force: every partition uses it\n',
     );
     expect(await isAllowed()).toBe(false);
     const late = await rules(['apply', 'rules.yaml', '--if-version', '2']);
     expect(late).toMatchObject({ code: 64, stdout: '' });
-    expect(late.said).toContain('decides by version 3, not 2; nothing was changed');
+    expect(late.said).toContain('uses version 3 of the rules, not 2; nothing was changed');
     return true;
   }
 

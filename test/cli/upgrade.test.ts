@@ -101,7 +101,7 @@ describe('a new cluster', () => {
     await expect(inTime(() => finishUpgrade({ ...nowhere, timeoutMillis: 0 }))).rejects.toMatchObject({
       outcome: 'unreachable',
       message: expect.stringMatching(
-        /does not say how the cluster is \(ECONNREFUSED\): give the address/,
+        /does not report the state of the cluster \(ECONNREFUSED\): give the address/,
       ) as string,
     });
   });

@@ -36,7 +36,7 @@ it('a cluster at ::1 starts, tells its addresses with brackets, and is found by 
     readonly nodes: readonly { readonly state: string }[];
   };
   expect(status.nodes.map(({ state }) => state)).toEqual(['ready']);
-  expect(await quorate('doctor', '--data', directory)).toContain(`nothing is wrong, as ${url} says`);
+  expect(await quorate('doctor', '--data', directory)).toContain(`no problems, as reported by ${url}`);
   await quorate('backup', '--node', url, '--out', join(directory, 'backup'));
   expect((await script.run(START, '--data', directory).ended()) ?? 0).toBe(69);
   expect(await cluster.end('SIGINT')).toBe(0);

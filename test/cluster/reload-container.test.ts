@@ -34,9 +34,7 @@ it('takes over the settings of its file, and names the field of one that is wron
   writeFileSync(settings, '{"http": {"userHeader": "x-account"}, "leaders": "spread"}');
   container.child.kill('SIGHUP');
   await container.says('"field":"http.userHeader","to":"x-account"');
-  await container.says(
-    '"field":"leaders","msg":"a setting changed, which this node takes over when it is restarted"',
-  );
+  await container.says('"field":"leaders","msg":"a setting changed: in force after a restart of this node"');
   const file = join(directory, 'data', 'cluster.json');
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ http: { userHeader: 'x-account' } });
   writeFileSync(settings, '{"http": {"userHeader": ""}}');

@@ -6,9 +6,9 @@ import { eventually, TestCluster } from './harness.ts';
 
 const RULE = { id: 'default', limit: 1_000, windowMillis: 60_000, clock: 'request' } as const;
 const IN_FORCE = 'a setting changed: in force from now on';
-const AT_START = 'a setting changed, which this node takes over when it is restarted';
+const AT_START = 'a setting changed: in force after a restart of this node';
 const NOTHING = 'the configuration was read again: nothing changed';
-const NO_USE = 'the configuration is of no use: nothing changed';
+const NO_USE = 'the configuration is invalid: nothing changed';
 
 type Line = Readonly<Record<string, unknown>>;
 

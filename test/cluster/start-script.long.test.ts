@@ -27,7 +27,7 @@ describe('the cluster script, started again', () => {
     const path = join(script.directory, 'cluster.json');
     await writeFile(path, (await readFile(path, 'utf8')).replace('"limit": 1', '"limit": 3'));
     const refused = script.start('--limit', '3');
-    await refused.says('--limit is for a new cluster');
+    await refused.says('--limit is only for a new cluster');
     expect(await refused.ended()).not.toBe(0);
     const second = script.start();
     await second.says('Ctrl-C stops the cluster');

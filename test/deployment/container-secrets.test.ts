@@ -33,7 +33,7 @@ describe('quorate container secrets', () => {
     const { code, stdout } = await secrets('--pattern', HOST, '--also-host', 'limits.example');
     expect(code).toBe(0);
     expect(stdout).toContain('certificates of node 1, 2, 3, valid until');
-    expect(stdout).toContain('Move it to where no node runs');
+    expect(stdout).toContain('Move it to a machine without a node');
     const nodes = [1, 2, 3].flatMap((id) => [`node-${id}.crt`, `node-${id}.key`]);
     expect(await readdir(join(out, 'certs'))).toEqual(['ca.crt', ...nodes, 'settings.json']);
     expect([await readdir(join(out, 'ca')), await readdir(join(out, 'tokens'))]).toEqual([

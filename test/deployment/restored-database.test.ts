@@ -115,7 +115,7 @@ describe('the database of a founder', () => {
     expect(said.filter((line) => /^group \d: state [0-9a-f]+, as backed up$/.test(line))).toHaveLength(
       PARTITIONS + 1,
     );
-    expect(said.at(-1)).toContain('everybody is denied for a full window');
+    expect(said.at(-1)).toContain('all requests are denied for a full window');
   });
 
   it('never takes the place of another', async () => {

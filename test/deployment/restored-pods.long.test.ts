@@ -133,7 +133,9 @@ describe('three containers with empty volumes and a backup', () => {
     await pods.stop(1, 'SIGKILL');
     await rm(pods.volumeOf(1), { recursive: true });
     await startFrom(1, copy);
-    expect(await refusal(1)).toEqual(wrong('has another volume than the cluster was founded with'));
+    expect(await refusal(1)).toEqual(
+      wrong('has another volume than the one that the cluster was founded with'),
+    );
   });
 
   it('start over where one was killed while it was filled', async () => {

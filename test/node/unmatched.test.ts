@@ -45,7 +45,7 @@ it('denies a misspelt descriptor, says why, and counts it', async () => {
   client.close();
   expect(await quorate('allow', '--descriptor', 'usr=ada')).toMatchObject({
     code: 1,
-    stdout: 'denied: no rule is for it, and the rules deny such requests\n',
+    stdout: 'denied: no rule matches, and the rules deny such requests\n',
   });
   const metrics = await (await fetch(`${node}/metrics`)).text();
   expect(metrics).toContain('quorate_decisions_total{rule="unmatched",outcome="denied"} 2');

@@ -1,16 +1,17 @@
 /**
- * The address of whoever asks, behind proxies that are trusted to say it. Nothing that an untrusted peer says is believed: otherwise
- * everybody could have as many addresses, and as many budgets, as they like.
+ * Finds the address of a client behind trusted proxies. Headers from untrusted peers are ignored: otherwise a client
+ * could invent addresses, and get a new budget with each.
  */
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { withoutPort } from '../../api/node-address.ts';
 import { InvalidOptionError } from '../errors.ts';
 import type { RequestFacts } from './facts.ts';
 
+/** Options of `clientAddress`. */
 export interface AddressOptions {
   /**
-   * Proxies that may say in `X-Forwarded-For` whom they speak for: addresses, prefixes (`10.0.0.0/8`), `loopback`, or `private` (the
-   * networks of RFC 1918 and RFC 4193). Default: none, and the header is not read.
+   * Proxies whose `X-Forwarded-For` header is believed: addresses, prefixes (`10.0.0.0/8`), `loopback`, or `private`
+   * (the networks of RFC 1918 and RFC 4193). Default: none, and the header is not read.
    */
   readonly trustedProxies?: readonly string[];
 }
@@ -19,12 +20,13 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'],
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
 };
-/** Proxies one behind the other; who says more is not followed any further. */
+/** Longest chain of proxies to follow. */
 const HOPS_MAX = 64;
 
 /**
- * @returns the first address from the right that is no trusted proxy's; undefined if the connection has none
- * @throws InvalidOptionError for what is no address or prefix
+ * @returns a function that returns the first address from the right that is not a trusted proxy, or undefined if the
+ *   connection has no address
+ * @throws InvalidOptionError if an entry is not an address or a prefix
  */
 export function clientAddress({ trustedProxies = [] }: AddressOptions = {}): (
   facts: RequestFacts,
@@ -37,7 +39,7 @@ export function clientAddress({ trustedProxies = [] }: AddressOptions = {}): (
     for (const each of said.toReversed()) {
       if (!isIn(trusted, address)) break;
       const next = plainAddress(withoutPort(each.trim()));
-      // A proxy that is trusted passed on what is no address: nobody before it can be told apart.
+      // A trusted proxy passed on something that is not an address, so the entries before it cannot be checked.
       if (next === undefined) break;
       address = next;
     }
@@ -45,7 +47,10 @@ export function clientAddress({ trustedProxies = [] }: AddressOptions = {}): (
   };
 }
 
-/** An IPv6 address as its first bits, since who has one network has all its addresses; one of IPv4 stays as it is. */
+/**
+ * Returns the network of an IPv6 address, as its first `ipv6Bits` bits, because a client usually owns a whole network.
+ * IPv4 addresses are returned unchanged.
+ */
 export function networkOf(address: string, ipv6Bits: number): string {
   if (isIPv4(address)) return address;
   const groups = ipv6Groups(address).map((group, i) => {
@@ -78,7 +83,9 @@ function isIn(list: BlockList, address: string): boolean {
   return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
 }
 
-/** Without a zone, and of IPv4 where it is one in the clothes of IPv6; undefined if it is none. */
+/**
+ * Returns the address without a zone, and an IPv4-mapped IPv6 address as IPv4. Undefined if the text is not an address.
+ */
 function plainAddress(text: string): string | undefined {
   const [address = ''] = text.split('%');
   const family = isIP(address);
@@ -86,13 +93,13 @@ function plainAddress(text: string): string | undefined {
   return family === 6 ? (mappedIn(ipv6Groups(address)) ?? address) : address;
 }
 
-/** The address of IPv4 that is in one of IPv6, however that is written. */
+/** Returns the IPv4 address inside of an IPv4-mapped IPv6 address, in any notation. */
 function mappedIn([a, b, c, d, e, f, high = 0, low = 0]: readonly number[]): string | undefined {
   if ([a, b, c, d, e].some((group) => group !== 0) || f !== 0xffff) return undefined;
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
 
-/** @param address of IPv6, as `isIP` knows it */
+/** @param address an IPv6 address that `isIP` accepts */
 function ipv6Groups(address: string): readonly number[] {
   const [head = '', tail] = address.split('::');
   const before = groupsOf(head);

@@ -1,6 +1,6 @@
 /**
- * Whose budget a request is charged to: identifiers, and combinations of them. Each begins with its kind, so that a user who calls
- * himself like an address does not share its budget.
+ * Identifiers: functions that return whose budget a request is charged to, and ways to combine them. Each result begins
+ * with its kind, so that a user whose name looks like an address does not use the budget of that address.
  */
 import { createHash } from 'node:crypto';
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
@@ -9,17 +9,22 @@ import { InvalidOptionError, InvalidRequestError } from '../errors.ts';
 import { type AddressOptions, clientAddress, networkOf } from './address.ts';
 import type { RequestFacts } from './facts.ts';
 
-/** At once, or once a promise is fulfilled. */
+/** A value, or a promise of it. */
 export type MaybeLater<T> = T | Promise<T>;
 type Id = string | null | undefined;
-/** Undefined, null or no text: it says nothing of this request. `R` is the request of the framework. */
+/**
+ * Returns the id of a request. Undefined, null or empty text: the request has no such id. `R` is the request type of
+ * the framework.
+ */
 export type Identifier<R> = (request: R, facts: RequestFacts) => MaybeLater<Id>;
 
-/** 128 bits: nobody finds two keys of one digest. */
+/** 128 bits, so two keys with the same digest cannot be found. */
 const DIGEST_CHARACTERS = 32;
 const IPV6_BITS = 64;
 
-/** By who is logged in, as your service knows. @example byUser((request) => request.user?.id) */
+/**
+ * Identifies a request by the user that your service has authenticated. @example byUser((request) => request.user?.id)
+ */
 export function byUser<R>(userOf: (request: R) => MaybeLater<Id>): Identifier<R> {
   return async (request) => {
     const user = knownId(await userOf(request));
@@ -28,10 +33,10 @@ export function byUser<R>(userOf: (request: R) => MaybeLater<Id>): Identifier<R>
 }
 
 /**
- * By a key in a header, of which the cluster only gets a digest. The header must be checked before: who may invent keys has as many
- * budgets as he likes.
+ * Identifies a request by the API key in a header. The cluster only sees a digest of the key. Check the key before: a
+ * client that can invent keys gets a new budget with each.
  *
- * @param header default `x-api-key`; of `authorization` what follows the scheme, and nothing if nothing does
+ * @param header default `x-api-key`. With `authorization`, the key is the text after the scheme.
  */
 export function byApiKey(header = 'x-api-key'): Identifier<unknown> {
   const name = header.toLowerCase();
@@ -42,12 +47,13 @@ export function byApiKey(header = 'x-api-key'): Identifier<unknown> {
   };
 }
 
+/** Options of `byIp`. */
 export interface ByIpOptions extends AddressOptions {
-  /** So many first bits of an IPv6 address are one client: 1 to 128, default 64. */
+  /** IPv6 addresses with this many equal first bits are one client: 1 to 128, default 64. */
   readonly ipv6Bits?: number;
 }
 
-/** By address, behind proxies that are trusted. @throws InvalidOptionError */
+/** Identifies a request by the address of the client. @throws InvalidOptionError */
 export function byIp({ ipv6Bits = IPV6_BITS, ...options }: ByIpOptions = {}): Identifier<unknown> {
   if (!isBoundedInteger(ipv6Bits, 1, 128))
     throw new InvalidOptionError('ipv6Bits', 'must be an integer from 1 to 128');
@@ -58,11 +64,11 @@ export function byIp({ ipv6Bits = IPV6_BITS, ...options }: ByIpOptions = {}): Id
   };
 }
 
-/** The first that says something: `firstOf(byUser(...), byIp())`. */
+/** Uses the first identifier that returns an id. @example firstOf(byUser(...), byIp()) */
 export function firstOf<R>(...identifiers: readonly Identifier<R>[]): Identifier<R> {
   return async (request, facts) => {
     for (const each of identifiers) {
-      // Nobody asks the next before this one has said nothing.
+      // One after the other: the next identifier is only called if this one returned nothing.
       // oxlint-disable-next-line no-await-in-loop
       const id = knownId(await each(request, facts));
       if (id !== undefined) return id;
@@ -71,7 +77,10 @@ export function firstOf<R>(...identifiers: readonly Identifier<R>[]): Identifier
   };
 }
 
-/** All of them together are one budget: `allOf(byUser(...), byIp())`. If one says nothing, they all do. */
+/**
+ * Combines all ids to one budget. If one identifier returns nothing, so does the combination. @example
+ * allOf(byUser(...), byIp())
+ */
 export function allOf<R>(...identifiers: readonly Identifier<R>[]): Identifier<R> {
   return async (request, facts) => {
     const said = await Promise.all(identifiers.map(async (each) => each(request, facts)));
@@ -81,15 +90,19 @@ export function allOf<R>(...identifiers: readonly Identifier<R>[]): Identifier<R
   };
 }
 
-/** As the cluster takes it: what is too long, or no text of Unicode, becomes its digest. */
+/**
+ * Returns the id as a key that the cluster accepts: an id that is too long, or not valid Unicode, is replaced by its
+ * digest.
+ */
 export function keyOf(id: string): string {
   return isBoundedText(id, KEY_BYTES_MAX) ? id : `digest:${digestOf(id)}`;
 }
 
 /**
- * What an identifier said, or undefined for nobody. Text that stands for nothing would be one budget for all who have none.
+ * Returns the result of an identifier as text, or undefined for no id. Empty text counts as no id: otherwise all
+ * clients without an id would use one budget.
  *
- * @throws InvalidRequestError for what is no text: all objects would have the same
+ * @throws InvalidRequestError for other types, because all objects convert to the same text
  */
 export function knownId(id: unknown): string | undefined {
   if (id === undefined || id === null || id === '') return undefined;
@@ -102,6 +115,6 @@ export function knownId(id: unknown): string | undefined {
 }
 
 function digestOf(text: string): string {
-  // By code units: two texts that are no Unicode must not become one.
+  // UTF-16 code units, because UTF-8 would map different invalid texts to the same bytes.
   return createHash('sha256').update(Buffer.from(text, 'utf16le')).digest('hex').slice(0, DIGEST_CHARACTERS);
 }

@@ -1,4 +1,4 @@
-/** What every middleware of this package exports besides its own. */
+/** What all middleware packages export besides their own `rateLimit`. */
 export { type AddressOptions, clientAddress } from './address.ts';
 export type { RequestFacts } from './facts.ts';
 export { allOf, byApiKey, byIp, type ByIpOptions, byUser, firstOf, type Identifier } from './identify.ts';

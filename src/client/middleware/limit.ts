@@ -1,4 +1,7 @@
-/** What middleware does with a request, whatever the framework: asks for a grant, and says what to answer and which headers to set. */
+/**
+ * The middleware for all frameworks: asks for a grant, and returns whether the request passes, the response of a
+ * denial, and the headers to set.
+ */
 import {
   RATE_LIMIT_HEADERS,
   type RateLimitHeaders,
@@ -16,49 +19,56 @@ import type { PermitAnswer, PermitLimit, PermitRequest } from '../permit.ts';
 import type { RequestFacts } from './facts.ts';
 import { type Identifier, keyOf, knownId, type MaybeLater } from './identify.ts';
 
-/** `R` is the request of the framework. */
+/** Options of `rateLimit`. `R` is the request type of the framework. */
 export interface RateLimitOptions<R> {
-  /** A `QuorateClient`. */
+  /** Usually a `QuorateClient`. */
   readonly client: { allow(request: PermitRequest): Promise<PermitAnswer> };
-  /** Whose budget. One of this and `descriptors`. Who cannot be identified is refused with 400. */
+  /** Returns whose budget to charge. Pass either this or `descriptors`. A request without an id is refused with 400. */
   readonly identify?: Identifier<R>;
-  /** What the request is, for rules that find their limits themselves. What is undefined or null is left out; all of it: 400. */
+  /**
+   * Descriptors of the request, by name, from which the rules find its limits. Undefined and null values are left out;
+   * a request without any value is refused with 400.
+   */
   readonly descriptors?: Readonly<Record<string, Identifier<R>>>;
-  /** By this rule alone. Default: by all of the cluster that match. */
+  /** The id of the only rule to apply. Default: all rules of the cluster that match. */
   readonly rule?: string | ((request: R) => MaybeLater<string | undefined>);
-  /** Default 1. */
+  /** What the request costs. Default 1. */
   readonly cost?: number | ((request: R) => MaybeLater<number>);
-  /** True: this request is not limited, and nothing is asked. */
+  /** Returns true for requests that are not limited. The cluster is not asked about them. */
   readonly skip?: (request: R) => MaybeLater<boolean>;
-  /** Asks and counts, tells `onDenied`, and lets everything through, without headers. Default false. */
+  /** Counts requests and calls `onDenied`, but lets all of them pass and sets no headers. Default false. */
   readonly shadow?: boolean;
-  /** Default: that of the client. */
+  /** Default: the fail mode of the client. */
   readonly failMode?: FailMode;
-  /** Forms of headers that tell how a client stands; default `['x', 'draft']`, none with `[]`. */
+  /** Forms of rate limit headers to set. Default `['x', 'draft']`; `[]` sets none. */
   readonly headers?: readonly RateLimitHeaders[];
-  /** The body of a denial (429): text, or what becomes JSON. Default: that of the cluster. */
+  /** Returns the body of a denial (429): text, or a value to send as JSON. Default: the body that the cluster sends. */
   readonly body?: (answer: PermitAnswer, request: R) => unknown;
-  /** Told of every denial. What it or `onError` throws changes no answer, and is a warning of the process once. */
+  /**
+   * Called for each denial. An error that it or `onError` throws does not change the answer; the first one is a process
+   * warning.
+   */
   readonly onDenied?: (answer: PermitAnswer, request: R) => void;
-  /** Told of every error of the client, whatever is answered then. */
+  /** Called for each error of the client, whatever the response is. */
   readonly onError?: (error: QuorateError, request: R) => void;
 }
 
-/** Header names in lower case. */
+/** Response headers. Names are in lower case. */
 export type Headers = Readonly<Record<string, string>>;
 
+/** What to do with a request. */
 export type Verdict =
-  /** @property waitMillis of a leaky bucket that queues: go on after so long */
+  /** @property waitMillis how long to wait before going on, because a leaky bucket queues the request */
   | { readonly passes: true; readonly headers: Headers; readonly waitMillis: number }
   | { readonly passes: false; readonly status: number; readonly headers: Headers; readonly body: string };
 
-/** Longer timers end at once. */
+/** Node fires longer timers at once. */
 const TIMER_MILLIS_MAX = 2 ** 31 - 1;
 const PASSES: Verdict = { passes: true, headers: {}, waitMillis: 0 };
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 const PROBLEM = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity';
-/** These are a mistake of the service that asks: the framework is to say so. */
+/** Codes of mistakes of the service itself. They are thrown, for the framework to report. */
 const MISTAKES: ReadonlySet<string> = new Set([
   'COST_ABOVE_LIMIT',
   'INVALID_OPTION',
@@ -69,7 +79,7 @@ const MISTAKES: ReadonlySet<string> = new Set([
 const UNIDENTIFIED: Verdict = refusal(
   400,
   {},
-  { error: { type: 'unidentified', message: 'the request does not say whose it is' } },
+  { error: { type: 'unidentified', message: 'the request does not identify its user' } },
 );
 const UNAVAILABLE: Verdict = {
   passes: false,
@@ -79,12 +89,14 @@ const UNAVAILABLE: Verdict = {
     type: PROBLEM,
     title: 'Temporary Reduced Capacity',
     status: ALLOW_STATUS.unavailable,
-    detail: 'nobody can decide whether this request is within its limit',
+    detail: 'the cluster cannot decide whether this request is within its limit',
   }),
 };
 
 /**
- * @param wallMillis of this service: only for `X-RateLimit-Reset`, an epoch time by convention
+ * Returns the function that decides about one request.
+ *
+ * @param wallMillis the wall clock, only for `X-RateLimit-Reset`, which is an epoch time by convention
  * @throws InvalidOptionError
  */
 export function limitOf<R>(
@@ -120,13 +132,13 @@ export function limitOf<R>(
 function checkOptions<R>({ client, identify, descriptors, headers = [] }: RateLimitOptions<R>): void {
   if (typeof client?.allow !== 'function') throw new InvalidOptionError('client', 'must be a QuorateClient');
   if ((identify === undefined) === (descriptors === undefined))
-    throw new InvalidOptionError('identify', 'or descriptors must be there, and not both');
+    throw new InvalidOptionError('identify', 'or descriptors must be set, but not both');
   const known: readonly string[] = RATE_LIMIT_HEADERS;
   if (!Array.isArray(headers) || headers.some((each) => !known.includes(each)))
     throw new InvalidOptionError('headers', `must be a list of some of ${known.join(', ')}`);
 }
 
-/** Undefined: nobody knows whose it is. */
+/** Returns the request for the cluster, or undefined if nothing identifies the request. */
 async function permitRequest<R>(
   options: RateLimitOptions<R>,
   request: R,
@@ -148,7 +160,7 @@ async function permitRequest<R>(
     async ([name, of]) => [name, await of(request, facts)] as const,
   );
   for (const [name, said] of await Promise.all(found)) {
-    // Of what a request is, nothing is a value like others.
+    // Empty text is a valid descriptor value, other than in an id.
     const value = said === '' ? said : knownId(said);
     if (value !== undefined) told[name] = value;
   }
@@ -158,7 +170,7 @@ async function permitRequest<R>(
 function headersOf(answer: PermitAnswer, forms: readonly RateLimitHeaders[], wallMillis: number): Headers {
   if (answer.kind !== 'granted' && answer.kind !== 'denied') return {};
   const { allowed, rule: ruleId, limit, remaining, resetMillis, windowMillis } = answer;
-  // Of a grant nobody tells the time to the next: until all is free is longer, never shorter.
+  // A grant has no retry-after, so the headers use the time until the whole limit is free. That is too long at worst.
   const retryAfterMillis = answer.kind === 'denied' ? (answer.retryAfterMillis ?? 0) : 0;
   const standing = { allowed, ruleId, limit, remaining, resetMillis, windowMillis, retryAfterMillis };
   return rateLimitHeaders(standing, forms, wallMillis);
@@ -186,7 +198,7 @@ function restoredMillisOf(answer: PermitAnswer): number | undefined {
   return answer.kind === 'denied' ? answer.restoredMillis : undefined;
 }
 
-/** @param retryAfter in seconds; undefined: no wait helps */
+/** @param retryAfter in seconds. Undefined: waiting does not help. */
 function errorOf(answer: PermitAnswer, retryAfter: number | undefined): unknown {
   const { limit, windowMillis } = answer as Partial<PermitLimit>;
   return {
