@@ -3,8 +3,10 @@
  * Works on bytes: reads no files and repairs nothing.
  */
 
-// The size of a block. LevelDB's doc/log_format.md describes the format: blocks contain fragments of checksum u32,
-// length u16, type u8 and data.
+/**
+ * The size of a block. LevelDB's doc/log_format.md describes the format: blocks contain fragments of checksum u32,
+ * length u16, type u8 and data.
+ */
 export const BLOCK_BYTES = 32 * 1024;
 /** The length of the header of a fragment. */
 export const HEADER_BYTES = 7;

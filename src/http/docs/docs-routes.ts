@@ -47,6 +47,7 @@ async function readDocs(): Promise<Docs> {
   };
 }
 
+/** Adds the routes. */
 export function addDocsRoutes(app: FastifyInstance): void {
   let last: Promise<Docs> | undefined;
   const once = (): Promise<Docs> =>

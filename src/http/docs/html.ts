@@ -29,6 +29,7 @@ export function htmlPage(title: string, body: string): string {
 `;
 }
 
+/** Text as HTML shows it, also within an attribute. */
 export function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

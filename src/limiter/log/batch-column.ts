@@ -1,6 +1,7 @@
 /** One column of a batch while it is being written: one value per row, 0 for rows without a value. */
 import { ByteWriter } from '../../bytes/byte-writer.ts';
 
+/** Rows are written in order. A row without a value takes one byte as soon as a later row has one. */
 export class BatchColumn {
   readonly #out = new ByteWriter();
   #rows = 0;

@@ -35,6 +35,7 @@ interface Wanted extends Demand {
   readonly inherited: Inherited | undefined;
 }
 
+/** The state of one partition's limiter. It is changed only by applying log entries, in their order. */
 export class LimiterState {
   /** The last applied command. Not part of the hash: a denied request moves it and must leave no other trace. */
   applied: AppliedPosition = { index: 0, term: 0, timeMillis: 0 };
