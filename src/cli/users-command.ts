@@ -2,6 +2,7 @@
  * Requests about one user or key: ask for a grant, show the status, and block, reset, set or refund. Over HTTP at one
  * node of a running cluster.
  */
+import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
 import { UNMATCHED } from '../api/unmatched.ts';
 import { answerOf, answerOfChange } from './answer-of.ts';
 import { askNode, type NodeBody, type Sent } from './ask-node.ts';
@@ -136,8 +137,14 @@ export async function setUsed(
 
 /** @throws ClusterCommandError, also if the request id has no grant */
 export async function refundUser(userId: string, requestId: string, options: UsersOptions): Promise<void> {
-  const url = new URL(`${pathOf(userId)}/refunds`, options.node);
-  const body = answerOfChange(await askNode(url, ANSWER_MILLIS_MAX, posted({ requestId })), options.node);
+  const asked = isKey(userId)
+    ? { path: '/v1/refunds', body: { requestId, descriptors: Object.fromEntries(descriptorsIn(userId)) } }
+    : { path: `${pathOf(userId)}/refunds`, body: { requestId } };
+  const sent = posted(asked.body);
+  const body = answerOfChange(
+    await askNode(new URL(asked.path, options.node), ANSWER_MILLIS_MAX, sent),
+    options.node,
+  );
   options.print(
     options.json === true
       ? JSON.stringify(body)
@@ -145,8 +152,13 @@ export async function refundUser(userId: string, requestId: string, options: Use
   );
 }
 
-function pathOf(userId: string): string {
-  return `/v1/users/${encodeURIComponent(userId)}`;
+function pathOf(id: string): string {
+  return `/v1/${isKey(id) ? 'keys' : 'users'}/${encodeURIComponent(id)}`;
+}
+
+/** A user whose id contains `=` is named by its key, such as `user=a=b`. */
+function isKey(id: string): boolean {
+  return id === GLOBAL_KEY || id.includes('=');
 }
 
 function posted(body: object): Sent {

@@ -103,3 +103,17 @@ it('says where nobody listens', async () => {
   const { code, said } = await ran(['allow', 'ada', '--node', '127.0.0.1:1'], cluster.directory);
   expect([code, said]).toEqual([69, expect.stringContaining('no node listens')]);
 });
+
+it('takes a key as well as a user, and changes that key', async () => {
+  expect((await quorate('users', 'block', 'customer=acme')).stdout).toContain('customer=acme is blocked');
+  const json = await quorate('users', 'get', 'customer=acme', '--json');
+  expect(JSON.parse(json.stdout)).toMatchObject({ key: 'customer=acme', blocked: true });
+  const user = await quorate('users', 'get', 'user=customer=acme', '--json');
+  expect(JSON.parse(user.stdout)).not.toHaveProperty('blocked');
+  expect((await quorate('users', 'block', 'user=eve')).code).toBe(0);
+  expect((await quorate('allow', 'eve')).stdout).toContain('denied: blocked');
+  await quorate('allow', 'kim', '--request-id', 'k1');
+  expect((await quorate('users', 'refund', 'user=kim', '--request-id', 'k1')).stdout).toBe(
+    'given back: 1 by rule default\n',
+  );
+});
