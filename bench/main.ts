@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: compares Quorate with other limiters and with servers that do nothing, in one run on one machine. It reports
- * throughput, latency, processor time, disk syncs and memory, as medians and ratios. Absolute numbers say more about the machine than
- * about the limiters.
+ * `npm run bench`: compares Quorate with other limiters and with servers that do nothing, in one run on one machine. It
+ * reports throughput, latency, processor time, disk syncs and memory, as medians and ratios. Absolute numbers say more
+ * about the machine than about the limiters.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * Runs all cells in rounds. A round starts each thing, measures it and stops it before the next. Every other round runs in reverse
- * order, so that slow changes of the machine affect all things alike. A thing that cannot run is noted and does not end the bench.
+ * Runs all cells in rounds. A round starts each thing, measures it and stops it before the next. Every other round runs
+ * in reverse order, so that slow changes of the machine affect all things alike. A thing that cannot run is noted and
+ * does not end the bench.
  */
 import { measure, type Sample } from './measure.ts';
 import type { RunningThing, ThingUnderLoad } from './peers/thing-under-load.ts';

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:client`: compares `@quorate/client` with plain HTTP requests over kept connections. Both ask for the same grants with
- * the same number of callers, in turn. It also counts how many of the client's requests went straight to the leader of their partition;
- * the decisions say which node answered.
+ * `npm run bench:client`: compares `@quorate/client` with plain HTTP requests over kept connections. Both ask for the
+ * same grants with the same number of callers, in turn. It also counts how many of the client's requests went straight
+ * to the leader of their partition; the decisions say which node answered.
  */
 import { Command } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';

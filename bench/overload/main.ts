@@ -1,6 +1,6 @@
 /**
- * `npm run bench:overload`: measures how many decisions an overloaded cluster still makes, and how fast. First it finds the best rate
- * with closed loops; then it sends one to ten times that rate.
+ * `npm run bench:overload`: measures how many decisions an overloaded cluster still makes, and how fast. First it finds
+ * the best rate with closed loops; then it sends one to ten times that rate.
  */
 import { Command } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';

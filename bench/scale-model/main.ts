@@ -1,6 +1,6 @@
 /**
- * `npm run scale-model`: forecasts the nodes and machines for 100,000, a million and 50 million decisions a second. The simulation uses
- * measured service times and is compared with measured clusters of three and five nodes.
+ * `npm run scale-model`: forecasts the nodes and machines for 100,000, a million and 50 million decisions a second. The
+ * simulation uses measured service times and is compared with measured clusters of three and five nodes.
  */
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';

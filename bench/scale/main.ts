@@ -1,4 +1,7 @@
-/** `npm run bench:scale`: measures what a rate does not show: idle partitions, failovers, latency beside other work, restarts, memory. */
+/**
+ * `npm run bench:scale`: measures what a rate does not show: idle partitions, failovers, latency beside other work,
+ * restarts, memory.
+ */
 import { Command, Option } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
 import { runProgram } from '../run-program.ts';

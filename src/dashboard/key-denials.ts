@@ -5,9 +5,7 @@ import { clockTime, wholeNumber } from './words.ts';
 /** One sentence for each rule that denied the key. If no rule is listed, says what that means. */
 export function denialsInWords(key: string, { top }: UsageReport): readonly string[] {
   if (top === undefined)
-    return [
-      'Denials by key are shown to tokens only. In an open cluster, ask on the machine of the node.',
-    ];
+    return ['Denials by key are shown to tokens only. In an open cluster, ask on the machine of the node.'];
   const since = `since ${clockTime(top.fromMillis)}`;
   const denied = top.denied.filter((row) => row.key === key);
   if (denied.length > 0)

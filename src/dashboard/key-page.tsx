@@ -147,7 +147,9 @@ function Limits({ limits: { counting, others, unlimited } }: { readonly limits: 
         </p>
       )}
       {counting.length === 0 && unlimited.length === 0 && (
-        <p class="quiet">No rule in force counts this key alone. The page Rules shows what each rule counts.</p>
+        <p class="quiet">
+          No rule in force counts this key alone. The page Rules shows what each rule counts.
+        </p>
       )}
       {others.length > 0 && (
         <details>
@@ -235,8 +237,8 @@ export function KeyPage({ name, role }: { readonly name: string; readonly role: 
             <Verdict standing={standing} limits={limits} atMillis={atMillis} />
             <Limits limits={limits} />
             <p class="quiet">
-              Reported by the leader of the key at {clockTime(atMillis)}, for a request of cost 1, with version{' '}
-              {standing.rulesVersion} of the rules. Updated every two seconds.
+              Reported by the leader of the key at {clockTime(atMillis)}, for a request of cost 1, with
+              version {standing.rulesVersion} of the rules. Updated every two seconds.
             </p>
           </>
         )}

@@ -15,7 +15,8 @@ import { ask, messageOf, type Role } from './session.ts';
 
 const AGAIN_MILLIS = 5_000;
 const HOUR_MINUTES = 60;
-const HINT = 'A key such as user=ada or customer=acme, or only a value such as ada to find every key with it.';
+const HINT =
+  'A key such as user=ada or customer=acme, or only a value such as ada to find every key with it.';
 const ORDER: readonly Verdict[] = ['blocked', 'denied', 'counted', 'nothing', 'noRule'];
 
 interface Found {

@@ -45,7 +45,8 @@ function InForce({ rules }: { readonly rules: KnownRules }): JSX.Element {
         nearest={usage?.nearest ?? new Map()}
       />
       <p class="quiet">
-        Each answer counts for the rule that decided it. A shadow rule counts the requests that all other rules let through.
+        Each answer counts for the rule that decided it. A shadow rule counts the requests that all other
+        rules let through.
         {usage?.report !== undefined && usage.report.top === undefined
           ? ' Keys near to their limit are shown to tokens only; in an open cluster, ask on the machine of the node.'
           : ` The nearest key is found among ${KEYS_ASKED_MAX} keys that were denied or granted most in this hour and the one before.`}

@@ -72,8 +72,8 @@ function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
   if (report.rules.length === 0)
     return (
       <p class="quiet">
-        No node answered a request in this time. Send one, such as <code>npx quorate allow ada</code>,
-        or choose a longer time.
+        No node answered a request in this time. Send one, such as <code>npx quorate allow ada</code>, or
+        choose a longer time.
       </p>
     );
   return (
@@ -169,9 +169,7 @@ export function UsageView(): JSX.Element {
           <section class="panel charts" aria-label="History">
             <History report={report} />
             {report.silent.length > 0 && (
-              <p class="message warning">
-                Figures of {nodesInWords(report.silent)} are missing: no answer.
-              </p>
+              <p class="message warning">Figures of {nodesInWords(report.silent)} are missing: no answer.</p>
             )}
           </section>
           <section class="panel" aria-label="By rule and key">

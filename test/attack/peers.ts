@@ -1,4 +1,6 @@
-/** Attacks on the peer port: by strangers, with a stolen node certificate, and by replaying an honest node's messages. */
+/**
+ * Attacks on the peer port: by strangers, with a stolen node certificate, and by replaying an honest node's messages.
+ */
 import { createServer, connect as connectPlainly } from 'node:net';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';

@@ -1,5 +1,6 @@
 /**
- * The cluster under attack: three processes with TLS everywhere and tokens. It also records the state that no attack may change.
+ * The cluster under attack: three processes with TLS everywhere and tokens. It also records the state that no attack
+ * may change.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

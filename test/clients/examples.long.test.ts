@@ -1,4 +1,7 @@
-/** Runs every program of `docs/languages.md` whose client is installed, in every situation. `npm run clients` installs them. */
+/**
+ * Runs every program of `docs/languages.md` whose client is installed, in every situation. `npm run clients` installs
+ * them.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EXAMPLES } from './examples.ts';
 import { checkedExample } from './run-example.ts';

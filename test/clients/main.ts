@@ -1,6 +1,6 @@
 /**
- * `npm run clients`: runs Redis clients of other languages against a cluster of three nodes, and the programs of `docs/languages.md` in
- * the situations that a reader may meet.
+ * `npm run clients`: runs Redis clients of other languages against a cluster of three nodes, and the programs of
+ * `docs/languages.md` in the situations that a reader may meet.
  */
 import { Command, InvalidArgumentError } from 'commander';
 import { Redis } from 'ioredis';

@@ -1,4 +1,7 @@
-/** Changes the tier of a customer all the time, under load and while a leader dies: every answer must fit a tier in force meanwhile. */
+/**
+ * Changes the tier of a customer all the time, under load and while a leader dies: every answer must fit a tier in
+ * force meanwhile.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, putDocument } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
@@ -77,7 +80,10 @@ function asker(): number {
   return cluster.running[0] ?? 1;
 }
 
-/** Was it the tier at some time in between? It may have been from when it was asked for, until the next one was certainly there. */
+/**
+ * Was it the tier at some time in between? It may have been from when it was asked for, until the next one was
+ * certainly there.
+ */
 function mayBeOf(puts: readonly Put[], { rules, fromMillis, untilMillis }: Decided): boolean {
   return puts.some(({ tier, fromMillis: since }, i) => {
     const through = puts[i + 1]?.untilMillis ?? Infinity;

@@ -1,11 +1,16 @@
-/** Tests customer records in a real cluster: every node applies a change once it is answered, and records survive the loss of nodes. */
+/**
+ * Tests customer records in a real cluster: every node applies a change once it is answered, and records survive the
+ * loss of nodes.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, putDocument, toldByAll } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 
 const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
 const NODES = [1, 2, 3];
-/** The network is counted in another partition than most customers; endpoints are in no partition of a customer's own. */
+/**
+ * The network is counted in another partition than most customers; endpoints are in no partition of a customer's own.
+ */
 const DOCUMENT = `
 rules:
   - { id: free, match: { tier: free }, key: customer, group: tier, windows: { limit: 5, per: day } }

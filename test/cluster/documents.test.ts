@@ -1,4 +1,7 @@
-/** Tests the features of rules documents at a real node: tiers, endpoints, customers, priorities, shadow rules, keys of several parts. */
+/**
+ * Tests the features of rules documents at a real node: tiers, endpoints, customers, priorities, shadow rules, keys of
+ * several parts.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TIERS } from '../rules/read.ts';
 import { eventually, WAIT_MILLIS_MAX } from './harness.ts';

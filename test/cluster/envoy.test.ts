@@ -1,4 +1,6 @@
-/** Tests Envoy's rate limit protocol over gRPC and in JSON with a real cluster, while the leader of a limit is killed. */
+/**
+ * Tests Envoy's rate limit protocol over gRPC and in JSON with a real cluster, while the leader of a limit is killed.
+ */
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
@@ -101,7 +103,8 @@ describe('a cluster behind a gateway', () => {
     });
   }
 
-  // As AI gateways use it: a look before, and the tokens afterwards. They did not fit, so they were charged nowhere, and each look was OK.
+  // As AI gateways use it: a look before, and the tokens afterwards. They did not fit, so they were charged nowhere,
+  // and each look was OK.
   it('owes what was used under a rule that is post-paid, and looks are over the limit from then on', async () => {
     const told = [await usedOf(0), await usedOf(1_500), await usedOf(0), await usedOf(200)];
     expect(told).toMatchObject([

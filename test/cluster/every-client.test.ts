@@ -1,4 +1,7 @@
-/** Tests third-party clients at three real nodes while the leader of their user is killed: no grant too many, and the usual answers. */
+/**
+ * Tests third-party clients at three real nodes while the leader of their user is killed: no grant too many, and the
+ * usual answers.
+ */
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';

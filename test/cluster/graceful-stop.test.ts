@@ -13,7 +13,10 @@ const CLIENTS = 16;
 const HAND_OVER_MILLIS_MAX = 1_500;
 /** It says that it stops for a tenth of a second at least: who looks less often may miss it. */
 const LOOK_MILLIS_MAX = 50;
-/** A client that gets no time for as long as a node lingers looks like one that holds on to a connection it does not use. */
+/**
+ * A client that gets no time for as long as a node lingers looks like one that holds on to a connection it does not
+ * use.
+ */
 const TRIES_AGAIN = /^ECONN(REFUSED|RESET) on a (new connection|connection that was idle for long)$/;
 /** A node that gets none has not read what its clients asked in time. */
 const TRIES_AGAIN_IF_SLOW =

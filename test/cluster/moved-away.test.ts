@@ -15,7 +15,9 @@ const PARTITIONS = 8;
 const USERS = 3_000;
 const TOMBSTONE_BYTES_MAX = 200;
 
-/** What the database of a stopped node holds of each group. LevelDB frees the room of what it does not, when it likes. */
+/**
+ * What the database of a stopped node holds of each group. LevelDB frees the room of what it does not, when it likes.
+ */
 async function bytesByGroup(directory: string): Promise<Map<number, number>> {
   const database = await openLevelDatabase(directory, { createIfMissing: false, writeBufferBytes: 1 << 20 });
   const bytes = new Map<number, number>();

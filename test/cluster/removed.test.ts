@@ -47,8 +47,8 @@ describe('a node that is removed', () => {
   }
 
   /**
-   * Asks a removed node why it takes part no more. A node that is paused for two seconds does not answer, so the question is
-   * repeated.
+   * Asks a removed node why it takes part no more. A node that is paused for two seconds does not answer, so the
+   * question is repeated.
    */
   async function askedOfRemoved(id: number, change: NodeChange): Promise<string> {
     const [told] = await eventually(`node ${id} says why it takes part no more`, () =>

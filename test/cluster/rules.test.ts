@@ -74,7 +74,8 @@ describe('a change of the rules', () => {
     const response = await eventually('a leader of group 0 answers', async () => {
       etag = (await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/rules`)).headers.get('etag') ?? '';
       const answer = await put(AFTER, etag);
-      // What was lost may have happened, and node 1 hears of it later. Of partitions without a leader nothing is promised.
+      // What was lost may have happened, and node 1 hears of it later. Of partitions without a leader nothing is
+      // promised.
       const isAgain = [202, 503].includes(answer.status) || (isOpen && answer.status === 412);
       isOpen ||= isAgain;
       return isAgain ? undefined : answer;

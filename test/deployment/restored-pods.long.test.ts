@@ -1,6 +1,6 @@
 /**
- * Tests containers that start from a backup: the old rules are in force, every request is denied at first, and this stays after the
- * backup is gone. A killed container starts over, and founders with different backups found no cluster.
+ * Tests containers that start from a backup: the old rules are in force, every request is denied at first, and this
+ * stays after the backup is gone. A killed container starts over, and founders with different backups found no cluster.
  */
 import { execFileSync } from 'node:child_process';
 import { cp, readdir, rename, rm } from 'node:fs/promises';

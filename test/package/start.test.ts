@@ -1,4 +1,6 @@
-/** Tests that `npm start` checks the ports before it installs anything. The set-up and the compiled command are fakes. */
+/**
+ * Tests that `npm start` checks the ports before it installs anything. The set-up and the compiled command are fakes.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';

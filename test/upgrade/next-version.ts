@@ -1,6 +1,6 @@
 /**
- * Makes a program of the next version, which differs from this one only in its version number. It also speaks this version, so a
- * cluster can be upgraded node by node.
+ * Makes a program of the next version, which differs from this one only in its version number. It also speaks this
+ * version, so a cluster can be upgraded node by node.
  */
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
