@@ -97,7 +97,7 @@ async function foreign(clusterId: string): Promise<Credentials> {
   }
 }
 
-/** What an honest dialler sent, from the first byte of its handshake on. */
+/** Bytes that an honest node sent after it connected, starting with its handshake. */
 async function record(target: Target, from: number, to: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   const recorder = createServer((client) => {

@@ -59,7 +59,7 @@ async function call(
   return { status: response.status, etag: response.headers.get('etag'), body: answered };
 }
 
-/** Asks again while nobody can decide: what is said here may be said twice. */
+/** Repeats a request until it is decided. Its changes are safe to repeat. */
 async function say(
   node: number,
   method: string,
@@ -75,7 +75,7 @@ async function say(
 
 let requests = 0;
 
-/** Under an id of its own, so that it may be asked again. */
+/** Sends a request with its own id, so that it can be repeated. */
 async function allow(node: number, descriptors: Readonly<Record<string, string>>): Promise<Answered> {
   requests += 1;
   const requestId = `r${requests}`;
@@ -122,7 +122,7 @@ describe('a tier', () => {
     const { etag, changed } = await eventually('a change for a version that nobody lost', async () => {
       const first = await say(1, 'PUT', '/v1/customers/joe', { tier: 'pro' });
       const second = await call(2, 'PUT', '/v1/customers/joe', { tier: 'free' }, first.etag ?? '');
-      // It may have been done all the same: then that version is gone, and it begins with another.
+      // The change may have been made nevertheless. Then the version has changed, and the next attempt reads it again.
       return second.status === 503 ? undefined : { etag: first.etag ?? '', changed: second };
     });
     expect(changed.status).toBe(200);

@@ -118,7 +118,7 @@ describe('a cluster behind a gateway', () => {
   it('is over the limit at a cost that does not fit, also into one of several, and nothing is charged', async () => {
     let tenants = 0;
     const answer = await eventually('an answer to what fits', async () => {
-      // What fits may have counted without an answer: then it is asked of a tenant to whom nothing was charged.
+      // A request without an answer may have counted. Then the test repeats with a tenant without any charge.
       tenants += 1;
       const tenant = `beta${tenants}`;
       const descriptors = [entriesOf({ tenant }), entriesOf({ tenant, user: 'joe' })];
@@ -171,7 +171,7 @@ describe('a cluster behind a gateway', () => {
     expectNoneTooMany();
 
     const survivor = cluster.ids.find((id) => id !== victim) ?? 0;
-    // What was reserved when the others were denied may have been given back since: then that much is granted first.
+    // Reservations of denied requests may have been given back since, so that many may still be granted first.
     const note = (user: string): undefined => {
       granted.set(user, (granted.get(user) ?? 0) + 1);
       expectNoneTooMany();

@@ -42,7 +42,7 @@ afterEach(async () => {
 
 async function take({ host, port }: HostPort, server: Server = createServer()): Promise<void> {
   servers.push(server);
-  // What is never read never ends.
+  // A stream that is never read never ends.
   server.on('connection', (socket) => socket.resume());
   server.listen(port, host);
   await once(server, 'listening');

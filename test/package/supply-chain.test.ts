@@ -25,7 +25,7 @@ const WITH_INSTALL_SCRIPT = [
   'node_modules/msgpackr-extract',
   'node_modules/protobufjs',
 ];
-/** Those that npm runs where a package is installed, or its repository is. */
+/** Scripts that npm runs when a package or its repository is installed. */
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare', 'preprepare', 'postprepare'];
 
 let manifest: {

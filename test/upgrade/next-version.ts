@@ -9,7 +9,7 @@ import { afterAll, beforeAll } from 'vitest';
 import type { CommandWrapper } from '../../cluster/processes.ts';
 import { VERSIONS, type VersionRange } from '../../src/api/versions.ts';
 
-/** What this program speaks. */
+/** Cluster versions that this program speaks. */
 export const THIS: VersionRange = { ...VERSIONS };
 export const NEXT: VersionRange = { min: THIS.min, max: THIS.max + 1 };
 
