@@ -184,7 +184,7 @@ async function evictions(core: NodeCore): Promise<void> {
   const keys = (): number => [...core.partitions.values()][0]?.stats().keys ?? 0;
   const before = keys();
   await setTimeout(ALONE_MILLIS);
-  if (keys() >= before) throw new Error('nobody was forgotten');
+  if (keys() >= before) throw new Error('no user was forgotten');
 }
 
 async function untilReady(core: NodeCore): Promise<void> {

@@ -93,7 +93,7 @@ class Rounds {
     const job = cell.setup.job(thing, { workload, seed, warmUpMillis, measuredMillis });
     if (job === undefined) {
       const door = cell.setup.bare === 'bare-http' ? 'HTTP' : 'the Redis protocol';
-      this.#note(`${cell.thing.id} has no door for ${door} in this version: such cells are left out`);
+      this.#note(`${cell.thing.id} has no ${door} listener in this version: such cells are left out`);
       return false;
     }
     const place = `[${this.#done}/${cells.length * timing.rounds}] round ${round}, ${cell.id}`;

@@ -257,7 +257,7 @@ function describe(partition: Partition): string {
 const program = new Command('npm run bench:stalls --')
   .description('Measure how long a partition with many users holds the event loop.')
   .option('--users <n>', 'users of the partition', integerOption, 1_000_000)
-  .option('--grants <n>', 'grants of each', integerOption, 1)
+  .option('--grants <n>', 'grants of each user', integerOption, 1)
   .option('--ids', 'every grant has a request id')
   .option('--node', 'also measure a whole node, with its driver and its database')
   .action(main);

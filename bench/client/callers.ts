@@ -112,7 +112,8 @@ export async function measureClient(asked: Asked): Promise<Measured & { readonly
   );
   client.close();
   const after = await leadersOf(asked.cluster);
-  if (after.join() !== before.join()) console.log('other nodes lead than before: straight is told too low');
+  if (after.join() !== before.join())
+    console.log('leaders have changed: the fraction of straight requests is too low');
   return { ...result, straight: straight / Math.max(1, decided) };
 }
 

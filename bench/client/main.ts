@@ -60,12 +60,12 @@ async function run({ rounds, seconds, warmUp, callers }: ClientBenchOptions): Pr
 
 const program = new Command('npm run bench:client --')
   .description(
-    'What @quorate/client makes of the HTTP door: grants per second over those of single posts, and requests straight to leaders.',
+    'Compare @quorate/client with plain HTTP requests: grants per second, and requests that go straight to leaders.',
   )
   .option('--rounds <n>', 'measurements of each, in turn', positive, 3)
-  .option('--seconds <n>', 'of each measurement', positive, 5)
-  .option('--warm-up <n>', 'seconds of each before', positive, 5)
-  .option('--callers <n>', 'who each ask for one grant at a time', positive, 256)
+  .option('--seconds <n>', 'seconds of each measurement', positive, 5)
+  .option('--warm-up <n>', 'seconds of load before each measurement', positive, 5)
+  .option('--callers <n>', 'callers, each with one request at a time', positive, 256)
   .action(run);
 
 runProgram(program, running);
