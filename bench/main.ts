@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: compares Quorate with other limiters and with servers that do nothing, in one run on one machine. It reports
- * throughput, latency, processor time, disk syncs and memory, as medians and ratios. Absolute numbers say more about the machine than
- * about the limiters.
+ * `npm run bench`: compares Quorate with other limiters and with servers that do nothing, in one run on one machine. It
+ * reports throughput, latency, processor time, disk syncs and memory, as medians and ratios. Absolute numbers say more
+ * about the machine than about the limiters.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
@@ -120,7 +120,7 @@ const program = new Command('npm run bench --')
   .option('--rounds <n>', 'rounds, each with everything once', integerFrom(1, 1_000))
   .option('--seconds <n>', 'measured seconds of a cell in a round', integerFrom(1, 3_600))
   .option('--warm-up <n>', 'seconds of load before a thing that was just started counts', integerFrom(1, 600))
-  .option('--seed <n>', 'of the keys that are asked for', integerFrom(0, 2 ** 32 - 1), 1)
+  .option('--seed <n>', 'seed of the random keys', integerFrom(0, 2 ** 32 - 1), 1)
   .option('--out <dir>', 'where results.json and index.html go', directoryOption, './bench-results')
   .addOption(new Option('--sweep <what>', 'Quorate in several shapes, and nothing else').choices(SWEEP_IDS))
   .action(main);

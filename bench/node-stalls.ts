@@ -1,8 +1,8 @@
 /**
- * Measures how long the event loop of a whole node with one partition is blocked, including its driver, router and database. A turn is
- * one pass of the event loop, and its full length counts. The requests come from the same process: while the state grows, as fast as
- * the node takes them; then at a steady pace, first alone and then beside each kind of work. The work costs what it adds to the row
- * of the steady pace alone.
+ * Measures how long the event loop of a whole node with one partition is blocked, including its driver, router and
+ * database. A turn is one pass of the event loop, and its full length counts. The requests come from the same process:
+ * while the state grows, as fast as the node takes them; then at a steady pace, first alone and then beside each kind
+ * of work. The work costs what it adds to the row of the steady pace alone.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -176,12 +176,15 @@ async function ruleChanges({ rules }: NodeCore): Promise<void> {
   }
 }
 
-/** Makes all users idle at once, and measures how they are forgotten: by requests on the way, or by sweeps without requests. */
+/**
+ * Makes all users idle at once, and measures how they are forgotten: by requests on the way, or by sweeps without
+ * requests.
+ */
 async function evictions(core: NodeCore): Promise<void> {
   const keys = (): number => [...core.partitions.values()][0]?.stats().keys ?? 0;
   const before = keys();
   await setTimeout(ALONE_MILLIS);
-  if (keys() >= before) throw new Error('nobody was forgotten');
+  if (keys() >= before) throw new Error('no user was forgotten');
 }
 
 async function untilReady(core: NodeCore): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Chooses the cells of a run and estimates how long it takes. A cell is one thing under load, one setup (protocol, connections,
- * pipelining) and one workload; its id is `thing/setup/workload`. It starts nothing.
+ * Chooses the cells of a run and estimates how long it takes. A cell is one thing under load, one setup (protocol,
+ * connections, pipelining) and one workload; its id is `thing/setup/workload`. It starts nothing.
  */
 import type { Address, LoadJob } from './load/load-job.ts';
 import type { RunningThing, ThingUnderLoad } from './peers/thing-under-load.ts';

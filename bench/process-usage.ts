@@ -20,8 +20,8 @@ interface Units {
 }
 
 /**
- * Parses /proc/PID/stat. The command name is in brackets and may itself contain brackets and spaces, so fields are counted from the
- * last closing bracket.
+ * Parses /proc/PID/stat. The command name is in brackets and may itself contain brackets and spaces, so fields are
+ * counted from the last closing bracket.
  *
  * @throws RangeError if the line has another form
  */

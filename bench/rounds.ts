@@ -1,6 +1,7 @@
 /**
- * Runs all cells in rounds. A round starts each thing, measures it and stops it before the next. Every other round runs in reverse
- * order, so that slow changes of the machine affect all things alike. A thing that cannot run is noted and does not end the bench.
+ * Runs all cells in rounds. A round starts each thing, measures it and stops it before the next. Every other round runs
+ * in reverse order, so that slow changes of the machine affect all things alike. A thing that cannot run is noted and
+ * does not end the bench.
  */
 import { measure, type Sample } from './measure.ts';
 import type { RunningThing, ThingUnderLoad } from './peers/thing-under-load.ts';
@@ -92,7 +93,7 @@ class Rounds {
     const job = cell.setup.job(thing, { workload, seed, warmUpMillis, measuredMillis });
     if (job === undefined) {
       const door = cell.setup.bare === 'bare-http' ? 'HTTP' : 'the Redis protocol';
-      this.#note(`${cell.thing.id} has no door for ${door} in this version: such cells are left out`);
+      this.#note(`${cell.thing.id} has no ${door} listener in this version: such cells are left out`);
       return false;
     }
     const place = `[${this.#done}/${cells.length * timing.rounds}] round ${round}, ${cell.id}`;

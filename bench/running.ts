@@ -1,6 +1,6 @@
 /**
- * Remembers the processes and directories that a bench has made. All of them end with the bench, also after Ctrl-C. Processes are
- * ended by id, never by name.
+ * Remembers the processes and directories that a bench has made. All of them end with the bench, also after Ctrl-C.
+ * Processes are ended by id, never by name.
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,9 +1,9 @@
 /**
- * `npm run bench:stalls`: measures how long one partition with a million users blocks the event loop while it grows, writes a snapshot,
- * reads and restores one, forgets idle users and changes its rules. It measures every piece of work that runs without yielding, and the
- * pauses of the garbage collector: first for the partition alone, then, with `--node`, for a whole node. The first row is plain
- * arithmetic without garbage, about as long as one slice of a restore. Its time above its median comes from the machine and is
- * in every other row, too.
+ * `npm run bench:stalls`: measures how long one partition with a million users blocks the event loop while it grows,
+ * writes a snapshot, reads and restores one, forgets idle users and changes its rules. It measures every piece of work
+ * that runs without yielding, and the pauses of the garbage collector: first for the partition alone, then, with
+ * `--node`, for a whole node. The first row is plain arithmetic without garbage, about as long as one slice of a
+ * restore. Its time above its median comes from the machine and is in every other row, too.
  */
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -257,7 +257,7 @@ function describe(partition: Partition): string {
 const program = new Command('npm run bench:stalls --')
   .description('Measure how long a partition with many users holds the event loop.')
   .option('--users <n>', 'users of the partition', integerOption, 1_000_000)
-  .option('--grants <n>', 'grants of each', integerOption, 1)
+  .option('--grants <n>', 'grants of each user', integerOption, 1)
   .option('--ids', 'every grant has a request id')
   .option('--node', 'also measure a whole node, with its driver and its database')
   .action(main);

@@ -22,8 +22,8 @@ export function spreadOf(values: readonly (number | undefined)[]): Spread | unde
 }
 
 /**
- * Ratios of two measurements within each round, where conditions were about the same. Their median differs from the ratio of the
- * medians. A round that lacks one of the two does not count.
+ * Ratios of two measurements within each round, where conditions were about the same. Their median differs from the
+ * ratio of the medians. A round that lacks one of the two does not count.
  *
  * @param of numerators, by round
  * @param to denominators, by round

@@ -1,6 +1,6 @@
 /**
- * The workloads: which users send requests, in which order, under which rule. The same seed gives the same requests, so that all
- * things under load get the same. This file knows nothing about protocols.
+ * The workloads: which users send requests, in which order, under which rule. The same seed gives the same requests, so
+ * that all things under load get the same. This file knows nothing about protocols.
  */
 import { seededUnit } from './random.ts';
 
@@ -10,8 +10,8 @@ export interface LoadRule {
 }
 
 /**
- * `open` is never reached. Its window is short, so that one measurement reaches the steady state in which grants expire as fast as they
- * come. `spent` is used up by the first request of a user. `small` is reached all the time.
+ * `open` is never reached. Its window is short, so that one measurement reaches the steady state in which grants expire
+ * as fast as they come. `spent` is used up by the first request of a user. `small` is reached all the time.
  */
 export const LOAD_RULES = {
   open: { limit: 1_000_000, windowMillis: 10_000 },
@@ -58,8 +58,8 @@ function uniform(unit: () => number, users: number, prefix: string, rule: LoadRu
 }
 
 /**
- * Draws ranks from 0. A user's fraction of the requests is proportional to one over its rank to the power of `exponent`. It inverts
- * the cumulative distribution.
+ * Draws ranks from 0. A user's fraction of the requests is proportional to one over its rank to the power of
+ * `exponent`. It inverts the cumulative distribution.
  */
 export function zipfRanks(unit: () => number, users: number, exponent: number): () => number {
   const cumulative = new Float64Array(users);

@@ -1,4 +1,7 @@
-/** Callers that each ask for one grant at a time, like the handlers of a service: by plain HTTP requests, or by the client. */
+/**
+ * Callers that each ask for one grant at a time, like the handlers of a service: by plain HTTP requests, or by the
+ * client.
+ */
 import { reportFrom } from '../../cluster/processes.ts';
 import { doorUrl } from '../../src/cli/door-url.ts';
 import { HttpTransport } from '../../src/client/http-transport.ts';
@@ -28,7 +31,11 @@ function originsOf({ config: { nodes, tls } }: QuorateCluster): string[] {
   return nodes.map((node) => doorUrl(node, tls));
 }
 
-/** Runs the callers for the measured time. @param ask requests one grant for the user; returns whether it was granted */
+/**
+ * Runs the callers for the measured time.
+ *
+ * @param ask requests one grant for the user; returns whether it was granted
+ */
 async function measured(
   { callers, millis }: Asked,
   ask: (userId: string, turn: number) => Promise<boolean>,
@@ -81,7 +88,11 @@ export async function measureSinglePosts(asked: Asked): Promise<Measured> {
   return result;
 }
 
-/** Measures the client. @returns `straight`: the fraction of decided requests whose last node led the partition, before and after the load */
+/**
+ * Measures the client.
+ *
+ * @returns `straight`: the fraction of decided requests whose last node led the partition, before and after the load
+ */
 export async function measureClient(asked: Asked): Promise<Measured & { readonly straight: number }> {
   const nodes = originsOf(asked.cluster);
   const before = await leadersOf(asked.cluster);
@@ -101,7 +112,8 @@ export async function measureClient(asked: Asked): Promise<Measured & { readonly
   );
   client.close();
   const after = await leadersOf(asked.cluster);
-  if (after.join() !== before.join()) console.log('other nodes lead than before: straight is told too low');
+  if (after.join() !== before.join())
+    console.log('leaders have changed: the fraction of straight requests is too low');
   return { ...result, straight: straight / Math.max(1, decided) };
 }
 

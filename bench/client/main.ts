@@ -1,7 +1,7 @@
 /**
- * `npm run bench:client`: compares `@quorate/client` with plain HTTP requests over kept connections. Both ask for the same grants with
- * the same number of callers, in turn. It also counts how many of the client's requests went straight to the leader of their partition;
- * the decisions say which node answered.
+ * `npm run bench:client`: compares `@quorate/client` with plain HTTP requests over kept connections. Both ask for the
+ * same grants with the same number of callers, in turn. It also counts how many of the client's requests went straight
+ * to the leader of their partition; the decisions say which node answered.
  */
 import { Command } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
@@ -60,12 +60,12 @@ async function run({ rounds, seconds, warmUp, callers }: ClientBenchOptions): Pr
 
 const program = new Command('npm run bench:client --')
   .description(
-    'What @quorate/client makes of the HTTP door: grants per second over those of single posts, and requests straight to leaders.',
+    'Compare @quorate/client with plain HTTP requests: grants per second, and requests that go straight to leaders.',
   )
   .option('--rounds <n>', 'measurements of each, in turn', positive, 3)
-  .option('--seconds <n>', 'of each measurement', positive, 5)
-  .option('--warm-up <n>', 'seconds of each before', positive, 5)
-  .option('--callers <n>', 'who each ask for one grant at a time', positive, 256)
+  .option('--seconds <n>', 'seconds of each measurement', positive, 5)
+  .option('--warm-up <n>', 'seconds of load before each measurement', positive, 5)
+  .option('--callers <n>', 'callers, each with one request at a time', positive, 256)
   .action(run);
 
 runProgram(program, running);

@@ -1,6 +1,6 @@
 /**
- * Encodes all requests of a load once, before it starts, into one Buffer. A connection sends slices of this Buffer, so that no
- * encoding costs time during the load.
+ * Encodes all requests of a load once, before it starts, into one Buffer. A connection sends slices of this Buffer, so
+ * that no encoding costs time during the load.
  */
 import type { KeyChooser, LoadRequest } from '../workloads.ts';
 import type { RespForm } from './load-job.ts';
@@ -62,8 +62,8 @@ export class EncodedRequests {
 }
 
 /**
- * Draws `count` requests and encodes them in pipelines of `depth`, each followed by a WAIT if replicas must have the grants. `accept`
- * filters the requests.
+ * Draws `count` requests and encodes them in pipelines of `depth`, each followed by a WAIT if replicas must have the
+ * grants. `accept` filters the requests.
  *
  * @throws RangeError if hardly any request is accepted
  */

@@ -102,7 +102,7 @@ export async function httpLoad(job: HttpJob, measuring: () => void): Promise<Loa
   const measurement = new Measurement({ ...job, measuring });
   const next = workloadOf(job.workload).chooser(job.seed);
   const ended = (error: unknown): void =>
-    measurement.fail(error instanceof Error ? error : new Error('autocannon ended before it was told to'));
+    measurement.fail(error instanceof Error ? error : new Error('autocannon ended too early'));
   const runs = job.addresses.map((address) => start(job, address, next, counts, ended));
   for (const run of runs) {
     run.on('response', (_client, status, _bytes, millis) => {

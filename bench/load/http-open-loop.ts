@@ -1,7 +1,7 @@
 /**
- * Load over HTTP at a fixed rate, through a pool of connections with one request at a time on each. The latency of a request counts
- * from the time it was due. A request that is due while all connections are busy is not sent: a service with an exhausted pool knows
- * that at once. Only decisions count for latency.
+ * Load over HTTP at a fixed rate, through a pool of connections with one request at a time on each. The latency of a
+ * request counts from the time it was due. A request that is due while all connections are busy is not sent: a service
+ * with an exhausted pool knows that at once. Only decisions count for latency.
  */
 import { connect, type Socket } from 'node:net';
 import { workloadOf } from '../workloads.ts';

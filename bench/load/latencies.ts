@@ -1,6 +1,6 @@
 /**
- * Latencies of one load process as an HDR histogram in whole microseconds. It can be encoded as text for the parent process. Histograms
- * may be merged; percentiles may not.
+ * Latencies of one load process as an HDR histogram in whole microseconds. It can be encoded as text for the parent
+ * process. Histograms may be merged; percentiles may not.
  */
 import {
   build,

@@ -10,7 +10,9 @@ export interface Address {
 export interface RespForm {
   /** Arguments of the command for each rule; `{key}` stands for the key. */
   readonly commands: Readonly<Record<LoadRuleId, readonly string[]>>;
-  /** First integer in the answer to a granted request: 1 for the script, 0 for CL.THROTTLE, which answers "limited: no". */
+  /**
+   * First integer in the answer to a granted request: 1 for the script, 0 for CL.THROTTLE, which answers "limited: no".
+   */
   readonly grantValue: 0 | 1;
   /** Replicas that the WAIT at the end of each pipeline must report before its requests count. 0: no WAIT. */
   readonly waitForReplicas: number;
@@ -61,7 +63,10 @@ export interface RespOpenLoopJob extends LoadJobBase {
   readonly form: RespForm;
   /** Rate of all addresses together. */
   readonly requestsPerSecond: number;
-  /** Source addresses of the connections, used in turn: nodes see one client for each address. Absent: the system chooses. */
+  /**
+   * Source addresses of the connections, used in turn: nodes see one client for each address. Absent: the system
+   * chooses.
+   */
   readonly localAddresses?: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Main program of a load process. It receives one job from its parent, runs it, reports the result and ends. Load runs in its own
- * process so that its cost can be measured apart, and its garbage collection does not disturb the server.
+ * Main program of a load process. It receives one job from its parent, runs it, reports the result and ends. Load runs
+ * in its own process so that its cost can be measured apart, and its garbage collection does not disturb the server.
  */
 import { httpLoad } from './http-load.ts';
 import { httpOpenLoop } from './http-open-loop.ts';

@@ -1,6 +1,6 @@
 /**
- * HTTP load at a fixed rate, through all nodes in turn. The latency of a request counts from the time it was due. Otherwise a server
- * that stalls would get fewer requests, and the stall would hardly show ("coordinated omission").
+ * HTTP load at a fixed rate, through all nodes in turn. The latency of a request counts from the time it was due.
+ * Otherwise a server that stalls would get fewer requests, and the stall would hardly show ("coordinated omission").
  */
 import { Agent, request } from 'node:http';
 import { Agent as SecureAgent, request as requestSecurely } from 'node:https';

@@ -1,6 +1,6 @@
 /**
- * Counts the answers in a stream of RESP2 or RESP3 replies by kind, from chunks of any size. To stay fast it makes no object for a
- * reply: it reads only the first integer, and whether the reply is an error.
+ * Counts the answers in a stream of RESP2 or RESP3 replies by kind, from chunks of any size. To stay fast it makes no
+ * object for a reply: it reads only the first integer, and whether the reply is an error.
  */
 
 const CR_LF_BYTES = 2;

@@ -1,6 +1,6 @@
 /**
- * One connection of the closed RESP load: it writes a pipeline, waits until all of it is answered, and writes the next. It reads into
- * its own buffer, so that a chunk costs no allocation.
+ * One connection of the closed RESP load: it writes a pipeline, waits until all of it is answered, and writes the next.
+ * It reads into its own buffer, so that a chunk costs no allocation.
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';

@@ -1,6 +1,6 @@
 /**
- * Closed-loop load over the Redis protocol: each connection has one pipeline on its way. In cluster-aware mode a connection sends only
- * keys that its node serves, like a client that has read `CLUSTER SLOTS`.
+ * Closed-loop load over the Redis protocol: each connection has one pipeline on its way. In cluster-aware mode a
+ * connection sends only keys that its node serves, like a client that has read `CLUSTER SLOTS`.
  */
 import keySlot from 'cluster-key-slot';
 import { type Workload, workloadOf } from '../workloads.ts';

@@ -1,6 +1,7 @@
 /**
- * Load over the Redis protocol at a fixed rate. The latency of a request counts from the time it was due, so it includes the wait in
- * this process while a node does not read. Only decisions count for latency, because nobody waits for a refusal.
+ * Load over the Redis protocol at a fixed rate. The latency of a request counts from the time it was due, so it
+ * includes the wait in this process while a node does not read. Only decisions count for latency, because nobody waits
+ * for a refusal.
  */
 import { connect, type Socket } from 'node:net';
 import { workloadOf } from '../workloads.ts';

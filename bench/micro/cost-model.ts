@@ -1,6 +1,6 @@
 /**
- * Splits the cost of a round into a fixed part, a part for each group and a part for each request. The parts are fitted to measured
- * rounds by least squares of the relative error, so that small rounds weigh as much as large ones.
+ * Splits the cost of a round into a fixed part, a part for each group and a part for each request. The parts are fitted
+ * to measured rounds by least squares of the relative error, so that small rounds weigh as much as large ones.
  */
 
 export interface MeasuredRound {

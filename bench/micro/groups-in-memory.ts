@@ -1,6 +1,7 @@
 /**
- * Runs the partitions of one node or of three in one process, without sockets, disks and timers. Partitions and driver are the real
- * ones, the store is in memory, and frames are encoded and decoded as between processes. The caller advances time.
+ * Runs the partitions of one node or of three in one process, without sockets, disks and timers. Partitions and driver
+ * are the real ones, the store is in memory, and frames are encoded and decoded as between processes. The caller
+ * advances time.
  */
 import { assert } from '../../raft/assert.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:micro`: measures the processor time of a request, a group and a round, in one process and a few seconds, so that a
- * change to the hot path shows at once. In a round each group gets some requests at once and answers all of them, with one log entry
- * for each group and one write for all. Sockets, HTTP and disks are not measured.
+ * `npm run bench:micro`: measures the processor time of a request, a group and a round, in one process and a few
+ * seconds, so that a change to the hot path shows at once. In a round each group gets some requests at once and answers
+ * all of them, with one log entry for each group and one write for all. Sockets, HTTP and disks are not measured.
  */
 import { Command } from 'commander';
 import type { Decision } from '../../src/api/answer.ts';

@@ -1,4 +1,7 @@
-/** Measures what five modest clients still get beside a greedy one. Each has its own loopback address, so nodes see it as a client. */
+/**
+ * Measures what five modest clients still get beside a greedy one. Each has its own loopback address, so nodes see it
+ * as a client.
+ */
 import { Latencies } from '../load/latencies.ts';
 import type { LoadResult } from '../load/load-job.ts';
 import { RESP_FORM } from '../peers/quorate.ts';

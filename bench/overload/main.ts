@@ -1,6 +1,6 @@
 /**
- * `npm run bench:overload`: measures how many decisions an overloaded cluster still makes, and how fast. First it finds the best rate
- * with closed loops; then it sends one to ten times that rate.
+ * `npm run bench:overload`: measures how many decisions an overloaded cluster still makes, and how fast. First it finds
+ * the best rate with closed loops; then it sends one to ten times that rate.
  */
 import { Command } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
@@ -41,10 +41,10 @@ async function run({ seconds, warmUp, times, only = PARTS }: OverloadOptions): P
 }
 
 const program = new Command('npm run bench:overload --')
-  .description('What three nodes still decide when they are asked for more than they can do.')
+  .description('Measure how many decisions three overloaded nodes still make.')
   .option('--seconds <n>', 'measured seconds of each rate', positive, 5)
   .option('--warm-up <n>', 'seconds of load before the first measurement', positive, 8)
-  .option('--times <n...>', 'rates, in multiples of the best', ['1', '2', '5', '10'])
+  .option('--times <n...>', 'rates, as multiples of the best rate', ['1', '2', '5', '10'])
   .option('--only <part...>', `some of ${PARTS.join(', ')}`)
   .action(run);
 

@@ -1,6 +1,6 @@
 /**
- * Lists everything that can be put under load, in the order of the reports: yardsticks, Quorate, limiters with the same or nearly the
- * same promises, then the others.
+ * Lists everything that can be put under load, in the order of the reports: yardsticks, Quorate, limiters with the same
+ * or nearly the same promises, then the others.
  */
 import type { Running } from '../running.ts';
 import { bareHttp, bareResp, flexible } from './bare.ts';

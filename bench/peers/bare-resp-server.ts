@@ -1,6 +1,6 @@
 /**
- * The yardstick for the Redis protocol: a server that parses commands, does nothing, and answers each with the five integers of a
- * CL.THROTTLE grant. It writes all answers to a chunk at once.
+ * The yardstick for the Redis protocol: a server that parses commands, does nothing, and answers each with the five
+ * integers of a CL.THROTTLE grant. It writes all answers to a chunk at once.
  */
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';

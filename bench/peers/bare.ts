@@ -1,4 +1,7 @@
-/** Things under load that are small servers of this folder: the yardsticks of both protocols, and `rate-limiter-flexible`. */
+/**
+ * Things under load that are small servers of this folder: the yardsticks of both protocols, and
+ * `rate-limiter-flexible`.
+ */
 import type { RespForm } from '../load/load-job.ts';
 import type { Running } from '../running.ts';
 import { LOAD_RULES, type LoadRuleId } from '../workloads.ts';

@@ -1,8 +1,8 @@
 /**
- * A sliding log on etcd over gRPC. Each user has one value with the times of its grants, which is replaced by compare-and-swap. The
- * limiter remembers the revision it wrote last, so a grant needs one round trip. It reads the value again only if another writer came
- * between, and before a denial. etcd offers no clock, so the time is that of this process; with several processes the limit would be
- * less exact than Quorate's.
+ * A sliding log on etcd over gRPC. Each user has one value with the times of its grants, which is replaced by
+ * compare-and-swap. The limiter remembers the revision it wrote last, so a grant needs one round trip. It reads the
+ * value again only if another writer came between, and before a denial. etcd offers no clock, so the time is that of
+ * this process; with several processes the limit would be less exact than Quorate's.
  */
 import { Etcd3 } from 'etcd3';
 import type { Address } from '../load/load-job.ts';

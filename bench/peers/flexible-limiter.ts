@@ -1,6 +1,6 @@
 /**
- * `rate-limiter-flexible` on Redis as it is commonly used: one counter for each user and fixed window. That is less work than a
- * sliding log, and up to twice the limit can pass around the end of a window.
+ * `rate-limiter-flexible` on Redis as it is commonly used: one counter for each user and fixed window. That is less
+ * work than a sliding log, and up to twice the limit can pass around the end of a window.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';

@@ -1,6 +1,6 @@
 /**
- * A Fastify route with a limiter. It parses the same body as Quorate, asks the limiter named on the command line, and answers in the
- * same form. With `bare` it always grants: the yardstick for HTTP.
+ * A Fastify route with a limiter. It parses the same body as Quorate, asks the limiter named on the command line, and
+ * answers in the same form. With `bare` it always grants: the yardstick for HTTP.
  */
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';

@@ -1,4 +1,7 @@
-/** A sliding log in PostgreSQL: one row for each user with the times of its grants, and one function that locks, counts and updates it. */
+/**
+ * A sliding log in PostgreSQL: one row for each user with the times of its grants, and one function that locks, counts
+ * and updates it.
+ */
 import { Pool } from 'pg';
 import type { Address } from '../load/load-job.ts';
 import { LOAD_RULES } from '../workloads.ts';
@@ -7,7 +10,9 @@ import type { Limiter } from './limiter.ts';
 export const POSTGRES_USER = 'bench';
 export const POSTGRES_DATABASE = 'postgres';
 
-/** The time is the server's, read after locking the row. Free space in each page lets a row be updated within its page. */
+/**
+ * The time is the server's, read after locking the row. Free space in each page lets a row be updated within its page.
+ */
 export const SLIDING_LOG_SQL = `
 create table granted (key text primary key, times bigint[] not null) with (fillfactor = 50);
 create function allow(asked text, most int, window_millis bigint) returns boolean language plpgsql as $body$
@@ -48,7 +53,8 @@ export function postgresLimiter(addresses: readonly Address[], connections: numb
     database: POSTGRES_DATABASE,
     max: connections,
   });
-  // The server may close an idle connection, and the next query opens another. Without a listener the error would end the process.
+  // The server may close an idle connection, and the next query opens another. Without a listener the error would end
+  // the process.
   pool.on('error', () => undefined);
   return async (user, rule) => {
     const { limit, windowMillis } = LOAD_RULES[rule];

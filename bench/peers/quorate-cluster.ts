@@ -1,4 +1,6 @@
-/** Starts, kills and restarts the nodes of a Quorate cluster, as real processes of the compiled command on this machine. */
+/**
+ * Starts, kills and restarts the nodes of a Quorate cluster, as real processes of the compiled command on this machine.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type CommandWrapper,

@@ -51,7 +51,10 @@ async function start(running: Running, shape: QuorateShape): Promise<RunningThin
   };
 }
 
-/** Starts a closed cluster with TLS at every listener and between nodes. Its counters are not read: they need a token, too. */
+/**
+ * Starts a closed cluster with TLS at every listener and between nodes. Its counters are not read: they need a token,
+ * too.
+ */
 async function startGuarded(running: Running): Promise<RunningThing> {
   const cluster = await QuorateCluster.start(running, { tls: true });
   const token = await cluster.createToken('decide', await cluster.createToken('admin'));

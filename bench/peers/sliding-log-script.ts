@@ -1,8 +1,8 @@
 /** The usual sliding log in Redis: a sorted set for each user, with the time of each grant as its score. */
 
 /**
- * KEYS[1]: the user. ARGV: limit, window in milliseconds. Answers 1 for a grant, 0 for a denial. Time is the server's, in
- * microseconds. A counter distinguishes two grants in the same microsecond.
+ * KEYS[1]: the user. ARGV: limit, window in milliseconds. Answers 1 for a grant, 0 for a denial. Time is the server's,
+ * in microseconds. A counter distinguishes two grants in the same microsecond.
  */
 export const SLIDING_LOG_SCRIPT = `
 local limit = tonumber(ARGV[1])

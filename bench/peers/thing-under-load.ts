@@ -1,6 +1,6 @@
 /**
- * The interface of a thing under load, that is, of any system that answers requests for grants. The bench starts it for each round in
- * an empty directory on free ports, and runs nothing else meanwhile.
+ * The interface of a thing under load, that is, of any system that answers requests for grants. The bench starts it for
+ * each round in an empty directory on free ports, and runs nothing else meanwhile.
  */
 import type { Address, LimiterKind, RespForm } from '../load/load-job.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Fits the service times of the model to measured rates of a cluster, and reports the error of its predictions. Three numbers are
- * fitted to three rates of three nodes. The rates of five nodes are not used for the fit, so they test it.
+ * Fits the service times of the model to measured rates of a cluster, and reports the error of its predictions. Three
+ * numbers are fitted to three rates of three nodes. The rates of five nodes are not used for the fit, so they test it.
  */
 import type { BenchResults } from '../report/results.ts';
 import { closedLoopRate } from './load.ts';
@@ -31,7 +31,11 @@ const PARTITIONS_PER_NODE = 2;
 const THING = /^quorate-(\d+)-nodes$/;
 const SETUP = /^resp-(\d+)$/;
 
-/** Reads the rates from bench results. @throws RangeError if a cell is missing: `npm run bench -- --sweep nodes` measures them */
+/**
+ * Reads the rates from bench results.
+ *
+ * @throws RangeError if a cell is missing: `npm run bench -- --sweep nodes` measures them
+ */
 export function ratesOf({ summaries, machine }: BenchResults): MeasuredRate[] {
   const rates = summaries.flatMap((summary): MeasuredRate[] => {
     const { thing, setup, workload } = summary;
@@ -73,7 +77,10 @@ const STEPS = [2, 1.4, 1.2, 1.1, 1.05, 1.02];
 const PASSES = 4;
 const NAMES = ['rounds', 'calls', 'requests'] as const;
 
-/** Fits the three numbers by coordinate descent: changes one after the other while the sum of squared relative errors falls. */
+/**
+ * Fits the three numbers by coordinate descent: changes one after the other while the sum of squared relative errors
+ * falls.
+ */
 export function calibrate(rates: readonly MeasuredRate[], seconds = SIMULATED_SECONDS): Slowness {
   const lossOf = (slowness: Slowness): number =>
     rates.reduce((sum, rate) => {

@@ -1,6 +1,7 @@
 /**
- * Forecasts the nodes, machines and money for a rate. Each node gets only as much load as it can take while one node of its cluster is
- * dead. A rate that needs more nodes than one cluster may have is split over several clusters, each with its own users.
+ * Forecasts the nodes, machines and money for a rate. Each node gets only as much load as it can take while one node of
+ * its cluster is dead. A rate that needs more nodes than one cluster may have is split over several clusters, each with
+ * its own users.
  */
 import { NODES_MAX } from '../../src/config/config.ts';
 import { type OpenLoad, openLoop, type OpenResult, type Trouble } from './load.ts';

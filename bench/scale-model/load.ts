@@ -7,7 +7,10 @@ const MICROS_PER_SECOND = 1e6;
 /** Cost of one turn of the client process if it shares the machine. Like a node it handles all that arrived at once. */
 const CLIENT_TURN_MICROS = 10;
 
-/** Closed loop: each connection sends `pipeline` requests at once and waits for all answers. It runs on the first machine. */
+/**
+ * Closed loop: each connection sends `pipeline` requests at once and waits for all answers. It runs on the first
+ * machine.
+ */
 export interface ClosedLoad {
   readonly connections: number;
   readonly pipeline: number;

@@ -1,6 +1,6 @@
 /**
- * `npm run scale-model`: forecasts the nodes and machines for 100,000, a million and 50 million decisions a second. The simulation uses
- * measured service times and is compared with measured clusters of three and five nodes.
+ * `npm run scale-model`: forecasts the nodes and machines for 100,000, a million and 50 million decisions a second. The
+ * simulation uses measured service times and is compared with measured clusters of three and five nodes.
  */
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
@@ -122,11 +122,11 @@ new Command('npm run scale-model --')
     'Forecast nodes, machines and cost for 100,000, a million and 50 million decisions per second.',
   )
   .option('--results <file>', 'results.json of `npm run bench -- --sweep nodes`, to fit service times to')
-  .option('--cores <n>', 'of a machine', integerOption, 16)
-  .option('--nodes-per-machine <n>', 'on each machine', integerOption, 10)
-  .option('--monthly-cost <amount>', 'of a machine, in any currency', amount, 450)
-  .option('--per-call <n>', 'requests that a client asks together', integerOption, 16)
-  .option('--to-leaders <share>', 'of calls that go to the node that leads', share, 0.9)
-  .option('--exponent <number>', 'of the Zipf distribution of users', amount, 1)
+  .option('--cores <n>', 'cores of a machine', integerOption, 16)
+  .option('--nodes-per-machine <n>', 'nodes on each machine', integerOption, 10)
+  .option('--monthly-cost <amount>', 'cost of a machine, in any currency', amount, 450)
+  .option('--per-call <n>', 'requests in one call of a client', integerOption, 16)
+  .option('--to-leaders <share>', 'fraction of calls that go straight to the leader', share, 0.9)
+  .option('--exponent <number>', 'exponent of the Zipf distribution of users', amount, 1)
   .action(main)
   .parse();

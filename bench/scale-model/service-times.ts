@@ -1,6 +1,6 @@
 /**
- * Service times of the model: the processor time of each kind of work in microseconds, and the delays of disk and network. Numbers
- * that calibrate.ts does not fit were taken from profiles.
+ * Service times of the model: the processor time of each kind of work in microseconds, and the delays of disk and
+ * network. Numbers that calibrate.ts does not fit were taken from profiles.
  */
 export interface ServiceTimes {
   /** One call of a client: one read and one write on its socket. */

@@ -1,6 +1,6 @@
 /**
- * Simulates a cluster of nodes and partitions. Leaders and replicas are spread evenly. A node may die, and other nodes take over its
- * partitions; or a node joins, and the others send it snapshots.
+ * Simulates a cluster of nodes and partitions. Leaders and replicas are spread evenly. A node may die, and other nodes
+ * take over its partitions; or a node joins, and the others send it snapshots.
  */
 import { seededUnit } from '../random.ts';
 import { Machine, Timeline } from './machine.ts';

@@ -1,6 +1,7 @@
 /**
- * Simulates the timing of a node, without its decisions. One thread handles in each turn all that arrived since the last one, and
- * combines it into one log entry for each partition, one frame for each peer and one write at a time, like src/node.
+ * Simulates the timing of a node, without its decisions. One thread handles in each turn all that arrived since the
+ * last one, and combines it into one log entry for each partition, one frame for each peer and one write at a time,
+ * like src/node.
  */
 import type { Machine, Timeline } from './machine.ts';
 import type { ServiceTimes } from './service-times.ts';

@@ -1,6 +1,7 @@
 /**
- * The users of the model. The k-th user sends requests in proportion to 1 / k^exponent, and gets at most `limitPerSecond` grants. The
- * client library remembers a denial until `retryAfter`, so only one denied request for each wait reaches a node.
+ * The users of the model. The k-th user sends requests in proportion to 1 / k^exponent, and gets at most
+ * `limitPerSecond` grants. The client library remembers a denial until `retryAfter`, so only one denied request for
+ * each wait reaches a node.
  */
 export interface ZipfUsers {
   readonly users: number;

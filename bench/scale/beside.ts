@@ -1,6 +1,6 @@
 /**
- * Measures latency at half of the cluster's best rate, first undisturbed, then during changes of the rules, during snapshots, and with a
- * slow follower. The best rate is measured first, in the same run and through the same listener.
+ * Measures latency at half of the cluster's best rate, first undisturbed, then during changes of the rules, during
+ * snapshots, and with a slow follower. The best rate is measured first, in the same run and through the same listener.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -94,7 +94,10 @@ async function fill({ http }: QuorateCluster, users: number): Promise<void> {
   await Promise.all(http.map((address, i) => write(address, i * FILL_BATCH)));
 }
 
-/** Backs up one partition after the other until aborted; a backup takes a snapshot at the leader. Returns the number of complete backups. */
+/**
+ * Backs up one partition after the other until aborted; a backup takes a snapshot at the leader. Returns the number of
+ * complete backups.
+ */
 async function backUp({ http, config }: QuorateCluster, until: Until): Promise<number> {
   let read = 0;
   for (; !until.aborted; await sleep(SAVE_EVERY_MILLIS)) {

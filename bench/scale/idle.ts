@@ -24,7 +24,7 @@ export async function measureIdle(running: Running, { partitions, seconds }: Idl
     const after = usageOfAll(pids);
     const elapsedSeconds = (performance.now() - startedMillis) / 1_000;
     if (before === undefined || after === undefined)
-      throw new Error('what processes use is told on Linux only');
+      throw new Error('the usage of processes can be read on Linux only');
     const share = (after.cpuSeconds - before.cpuSeconds) / elapsedSeconds / pids.length;
     const mebibytes = after.residentBytes / pids.length / 2 ** 20;
     console.log(

@@ -1,4 +1,7 @@
-/** `npm run bench:scale`: measures what a rate does not show: idle partitions, failovers, latency beside other work, restarts, memory. */
+/**
+ * `npm run bench:scale`: measures what a rate does not show: idle partitions, failovers, latency beside other work,
+ * restarts, memory.
+ */
 import { Command, Option } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
 import { runProgram } from '../run-program.ts';
@@ -32,15 +35,15 @@ const program = new Command('npm run bench:scale --').description(
 );
 program
   .command('idle')
-  .description('processor time of a cluster that nobody asks')
-  .option('--partitions <n...>', 'how many, one cluster after the other', ['16', '256', '1024'])
+  .description('processor time of an idle cluster')
+  .option('--partitions <n...>', 'numbers of partitions, one cluster for each', ['16', '256', '1024'])
   .option('--seconds <n>', 'measured seconds', positive, 10)
   .action(async ({ partitions, seconds }: { partitions: string[]; seconds: number }) =>
     withCluster(async () => measureIdle(running, { partitions: partitions.map(positive), seconds })),
   );
 program
   .command('failover')
-  .description('first grant on a lost partition after SIGKILL of its leader')
+  .description('time to the first grant after SIGKILL of the leader')
   .option('--kills <n>', 'how many', positive, 30)
   .action(async ({ kills }: { kills: number }) => withCluster(async () => measureFailover(running, kills)));
 program
@@ -48,10 +51,12 @@ program
   .description(
     'latency at half of what can be decided, beside changes of the rules, snapshots and a slow follower',
   )
-  .addOption(new Option('--door <door...>', 'through which').choices(BESIDE_DOORS).default(BESIDE_DOORS))
-  .option('--rate <n>', 'requests per second, instead of half of what can be decided', positive)
+  .addOption(
+    new Option('--door <door...>', 'listeners to measure').choices(BESIDE_DOORS).default(BESIDE_DOORS),
+  )
+  .option('--rate <n>', 'requests per second, instead of half of the best rate', positive)
   .option('--seconds <n>', 'measured seconds of each', positive, 60)
-  .option('--users <n>', 'keys that snapshots are taken of', positive, 1_000_000)
+  .option('--users <n>', 'keys in the snapshots', positive, 1_000_000)
   .action(async ({ rate, door, ...options }: BesideCommand) =>
     withCluster(async () =>
       measureBeside(running, {
@@ -63,8 +68,8 @@ program
   );
 program
   .command('restart')
-  .description('a node comes back whose logs are as long as they get')
-  .option('--seconds <n>', 'of load before', positive, 40)
+  .description('time of a restart of a node with full logs')
+  .option('--seconds <n>', 'seconds of load before the restart', positive, 40)
   .option('--partitions <n>', 'how many', positive, 16)
   .action(async ({ seconds, partitions }: { seconds: number; partitions: number }) =>
     withCluster(async () => measureRestart(running, seconds, partitions)),
@@ -73,7 +78,7 @@ program
   .command('memory')
   .description('bytes per key and grant; exact with node --expose-gc')
   .option('--users <n>', 'how many', positive, 1_000_000)
-  .option('--grants <n>', 'of each, at least 2', integerFrom(2, 1_000), 10)
+  .option('--grants <n>', 'grants of each user, at least 2', integerFrom(2, 1_000), 10)
   .action(({ users, grants }: { users: number; grants: number }) => measureMemory(users, grants));
 
 runProgram(program, running);

@@ -1,6 +1,6 @@
 /**
- * Makes a node slow. It is loaded into the node before the node's own code (`--import`) and delays each write to other nodes by some
- * milliseconds. It also makes the disk seem full, so that the node follows and does not lead.
+ * Makes a node slow. It is loaded into the node before the node's own code (`--import`) and delays each write to other
+ * nodes by some milliseconds. It also makes the disk seem full, so that the node follows and does not lead.
  */
 import { Socket } from 'node:net';
 import { createRequire, syncBuiltinESMExports } from 'node:module';

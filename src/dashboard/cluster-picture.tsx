@@ -1,6 +1,6 @@
 /**
- * Draws each node as a card with its current figures, and a tile for each partition it holds. Every state has its own shape or word,
- * not only a colour. Old data is dimmed and dated.
+ * Draws each node as a card with its current figures, and a tile for each partition it holds. Every state has its own
+ * shape or word, not only a colour. Old data is dimmed and dated.
  */
 import type { JSX } from 'preact';
 import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';

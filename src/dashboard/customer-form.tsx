@@ -1,4 +1,6 @@
-/** A form that replaces the whole record of a customer. The node accepts it only if nobody changed the record meanwhile. */
+/**
+ * A form that replaces the whole record of a customer. The node accepts it only if nobody changed the record meanwhile.
+ */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { type Block, BlockFields, blockIn } from './block-minutes.tsx';

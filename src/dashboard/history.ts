@@ -1,6 +1,6 @@
 /**
- * Builds the data of the charts: one point a minute from the usage history of all nodes, followed by one point a second from what
- * this page received itself. Pure.
+ * Builds the data of the charts: one point a minute from the usage history of all nodes, followed by one point a second
+ * from what this page received itself. Pure.
  */
 import type { UsageReport } from '../api/usage.ts';
 import { RATE_SERIES, type Samples, TIME_SERIES } from './samples.ts';

@@ -1,4 +1,6 @@
-/** What an operator can do to a key: reset it, block it, or refund a request. Each action asks for confirmation first. */
+/**
+ * What an operator can do to a key: reset it, block it, or refund a request. Each action asks for confirmation first.
+ */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';

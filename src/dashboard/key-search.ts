@@ -1,6 +1,6 @@
 /**
- * Finds the keys that a search text may mean. The text is a key, or a value in one. Candidates are the keys that the rules in force
- * would build from the value, and keys that nodes counted recently. Pure.
+ * Finds the keys that a search text may mean. The text is a key, or a value in one. Candidates are the keys that the
+ * rules in force would build from the value, and keys that nodes counted recently. Pure.
  */
 import { USER } from '../api/descriptors.ts';
 import { descriptorsIn, GLOBAL_KEY, keyText } from '../api/key-text.ts';
@@ -50,7 +50,10 @@ interface Part {
   readonly bits?: KeyPart['bits'];
 }
 
-/** The key that the rule would build from this value; undefined if the rule needs more values or does not count this one. */
+/**
+ * The key that the rule would build from this value; undefined if the rule needs more values or does not count this
+ * one.
+ */
 function keyUnder({ scope, unlimited, enabled }: RuleDefinition, text: string): string | undefined {
   if (unlimited || !enabled) return undefined;
   const parts = partsOf(scope);

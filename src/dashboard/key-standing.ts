@@ -1,4 +1,7 @@
-/** The status of a key as `GET /v1/keys/{key}` reports it: which limits count the key, and a short verdict in words. Pure. */
+/**
+ * The status of a key as `GET /v1/keys/{key}` reports it: which limits count the key, and a short verdict in words.
+ * Pure.
+ */
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
 import { RuleMatcher } from '../rules/match.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';

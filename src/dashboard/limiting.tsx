@@ -1,4 +1,7 @@
-/** Panels that show who is being limited: the denied fraction now and before, the keys denied most, and the rules that deny. */
+/**
+ * Panels that show who is being limited: the denied fraction now and before, the keys denied most, and the rules that
+ * deny.
+ */
 import type { ComponentChildren, JSX } from 'preact';
 import type { LiveFigures } from '../api/monitoring.ts';
 import type { UsageReport } from '../api/usage.ts';

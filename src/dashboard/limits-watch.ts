@@ -1,5 +1,6 @@
 /**
- * Polls the usage figures of all nodes while a page shows them, and peeks at each key that is denied most. It draws nothing.
+ * Polls the usage figures of all nodes while a page shows them, and peeks at each key that is denied most. It draws
+ * nothing.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { USAGE_MINUTES_MAX, type UsageReport } from '../api/usage.ts';

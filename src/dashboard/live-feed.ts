@@ -1,6 +1,6 @@
 /**
- * Reads the event stream of the node while the page is open, keeps samples for the charts, and reconnects when the stream breaks.
- * It draws nothing.
+ * Reads the event stream of the node while the page is open, keeps samples for the charts, and reconnects when the
+ * stream breaks. It draws nothing.
  */
 import type { Fault, LiveCluster, LiveFigures } from '../api/monitoring.ts';
 import { EventReader, type ServerEvent } from './event-reader.ts';

@@ -1,4 +1,7 @@
-/** Chooses the state shown for a node, and the time it dates from. A node that cannot be heard is never shown as "up". Pure. */
+/**
+ * Chooses the state shown for a node, and the time it dates from. A node that cannot be heard is never shown as "up".
+ * Pure.
+ */
 import type { ReportedNode } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/monitoring.ts';
 import { isHeldBy, lagOf } from './replicas.ts';

@@ -1,4 +1,7 @@
-/** Shows the verdict on the cluster: a sentence, what to do, and the commands for it. Each severity has its own word and shape. */
+/**
+ * Shows the verdict on the cluster: a sentence, what to do, and the commands for it. Each severity has its own word and
+ * shape.
+ */
 import type { JSX } from 'preact';
 import type { Severity, Verdict } from './severity.ts';
 

@@ -2,7 +2,8 @@
 import { useEffect, useState } from 'preact/hooks';
 
 /**
- * Polls `read`. Undefined until the first answer, and again after `what` changes. The next read starts only after the answer.
+ * Polls `read`. Undefined until the first answer, and again after `what` changes. The next read starts only after the
+ * answer.
  *
  * @param what identifies what `read` asks for; a change starts a new read at once
  */

@@ -1,4 +1,7 @@
-/** A form that refunds one request. It needs the request id and all descriptors of the request; the key supplies some of them. */
+/**
+ * A form that refunds one request. It needs the request id and all descriptors of the request; the key supplies some of
+ * them.
+ */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { NO_OUTCOME, OutcomeWords, outcomeOf } from './outcome.tsx';

@@ -1,4 +1,7 @@
-/** Reads and writes the part of the address after `#/`, which names the view. The browser never sends this part to a server. */
+/**
+ * Reads and writes the part of the address after `#/`, which names the view. The browser never sends this part to a
+ * server.
+ */
 import { useEffect, useState } from 'preact/hooks';
 
 /** The views, in the order of the navigation. */

@@ -1,6 +1,6 @@
 /**
- * The rules editor. It checks the text while somebody types, marks mistakes at their lines, and shows what would change. It applies
- * the text only if the rules it was compared with are still in force.
+ * The rules editor. It checks the text while somebody types, marks mistakes at their lines, and shows what would
+ * change. It applies the text only if the rules it was compared with are still in force.
  */
 import type { JSX } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';

@@ -1,4 +1,7 @@
-/** Shows the result of checking a rules text: its mistakes with their places, or the changes it makes, by rule and by line. */
+/**
+ * Shows the result of checking a rules text: its mistakes with their places, or the changes it makes, by rule and by
+ * line.
+ */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { RuleChange } from '../rules/diff.ts';

@@ -1,4 +1,7 @@
-/** A table of the rules in force with their decisions and the key nearest to each limit. A shadow rule is next to the enforced one. */
+/**
+ * A table of the rules in force with their decisions and the key nearest to each limit. A shadow rule is next to the
+ * enforced one.
+ */
 import type { JSX } from 'preact';
 import type { UsageReport } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';

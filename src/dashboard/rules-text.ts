@@ -1,6 +1,6 @@
 /**
- * Turns the rules in force into a text to edit, and says what an edited text would change. It uses the same parser and comparison
- * as `quorate rules diff`. Pure.
+ * Turns the rules in force into a text to edit, and says what an edited text would change. It uses the same parser and
+ * comparison as `quorate rules diff`. Pure.
  */
 import { utf8Length } from '../api/bounded.ts';
 import { RULES_DOCUMENT_BYTES_MAX, type RulesInForce } from '../api/rules-change.ts';
@@ -48,7 +48,8 @@ export function textInForce({
 }
 
 /**
- * Generates a document from the rules, without comments. Undefined if a rule uses nested descriptors: a document has no form for them.
+ * Generates a document from the rules, without comments. Undefined if a rule uses nested descriptors: a document has no
+ * form for them.
  *
  * @param definitions undefined if the rules were not applied as a document
  */

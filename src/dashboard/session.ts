@@ -1,6 +1,6 @@
 /**
- * Sends the requests of this page to its node, with the token of the viewer if there is one. The token is kept in session storage,
- * so it belongs to this tab and is gone when the tab closes.
+ * Sends the requests of this page to its node, with the token of the viewer if there is one. The token is kept in
+ * session storage, so it belongs to this tab and is gone when the tab closes.
  */
 
 const TOKEN = 'quorate-token';

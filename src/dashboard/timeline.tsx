@@ -1,4 +1,7 @@
-/** Draws the windows of one key on a time axis that starts now: what is left, when a request fits, and when the whole limit is free. */
+/**
+ * Draws the windows of one key on a time axis that starts now: what is left, when a request fits, and when the whole
+ * limit is free.
+ */
 import type { JSX } from 'preact';
 import { ScrollTable } from './cluster-tables.tsx';
 import type { KeyLimit } from './key-standing.ts';

@@ -1,6 +1,6 @@
 /**
- * An honest client that runs during the attacks, over HTTP (on a kept connection and on new ones) and over the Redis protocol. It
- * measures how much other clients suffer.
+ * An honest client that runs during the attacks, over HTTP (on a kept connection and on new ones) and over the Redis
+ * protocol. It measures how much other clients suffer.
  */
 import { Agent, request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -6,7 +6,10 @@ import type { Target } from './target.ts';
 
 const HELD_MILLIS = 3_000;
 
-/** Opens all connections, holds them and closes them. An accepted connection is no intrusion; only its effect on others counts. */
+/**
+ * Opens all connections, holds them and closes them. An accepted connection is no intrusion; only its effect on others
+ * counts.
+ */
 async function flood(target: Target, door: Door, options: OpenOptions, says = ''): Promise<Outcome> {
   const count = target.scale.many;
   const all: Intruder[] = [...(await crowd(target.address(1, door), count, options))];

@@ -1,6 +1,6 @@
 /**
- * Attacks on the HTTP listener with raw bytes: requests hidden in others, overlong requests, and bytes that are not HTTP. The attacker
- * has a token of role decide and wants the rights of an admin.
+ * Attacks on the HTTP listener with raw bytes: requests hidden in others, overlong requests, and bytes that are not
+ * HTTP. The attacker has a token of role decide and wants the rights of an admin.
  */
 import type { Attack, Outcome } from './attack.ts';
 import { crowd, type Intruder, sayOnce } from './sockets.ts';
@@ -73,7 +73,8 @@ async function smuggle(target: Target): Promise<Outcome> {
   const all = Object.entries(SMUGGLED);
   for (const [name, bytes] of all) {
     const intruder = await sayOnce(target.address(1, 'http'), bytes(target), { quietMillis: QUIET_MILLIS });
-    // What stands behind a request may be read as one, and is refused as one without a token; it is never the first one's.
+    // What stands behind a request may be read as one, and is refused as one without a token; it is never the first
+    // one's.
     if (statusesIn(intruder).includes(201)) gotIn.push(`${name}: ${statusesIn(intruder).join(', ')}`);
   }
   return { tries: all.length, gotIn };

@@ -1,4 +1,6 @@
-/** Attacks on the peer port: by strangers, with a stolen node certificate, and by replaying an honest node's messages. */
+/**
+ * Attacks on the peer port: by strangers, with a stolen node certificate, and by replaying an honest node's messages.
+ */
 import { createServer, connect as connectPlainly } from 'node:net';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
@@ -95,7 +97,7 @@ async function foreign(clusterId: string): Promise<Credentials> {
   }
 }
 
-/** What an honest dialler sent, from the first byte of its handshake on. */
+/** Bytes that an honest node sent after it connected, starting with its handshake. */
 async function record(target: Target, from: number, to: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   const recorder = createServer((client) => {

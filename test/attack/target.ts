@@ -1,5 +1,6 @@
 /**
- * The cluster under attack: three processes with TLS everywhere and tokens. It also records the state that no attack may change.
+ * The cluster under attack: three processes with TLS everywhere and tokens. It also records the state that no attack
+ * may change.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,7 +28,7 @@ interface Tokens {
   readonly revoked: string;
 }
 
-/** What no attack may change. */
+/** The state that no attack may change. */
 interface Facts {
   readonly nodes: string;
   readonly rules: string;
@@ -84,7 +85,7 @@ export class Target {
     return address;
   }
 
-  /** What an operator of node `id` has, and a thief may. */
+  /** Certificate and key of node `id`, which a thief may have. */
   async certificateOf(id: number): Promise<Credentials> {
     const file = async (end: string): Promise<Buffer> =>
       readFile(join(this.cluster.directory, 'certs', `node-${id}.${end}`));

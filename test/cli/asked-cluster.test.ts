@@ -1,4 +1,6 @@
-/** Tests which cluster a command asks (the one named by options, otherwise the one of ./data) and which CA it trusts. */
+/**
+ * Tests which cluster a command asks (the one named by options, otherwise the one of ./data) and which CA it trusts.
+ */
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,6 @@
-/** Runs commands in a temporary directory until they end: compiled programs as processes, or `quorate` in this process. */
+/**
+ * Runs commands in a temporary directory until they end: compiled programs as processes, or `quorate` in this process.
+ */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -53,8 +55,8 @@ function into(lines: string[], end: string): (text: unknown) => boolean {
 }
 
 /**
- * Runs `quorate` in this process, in a tenth of the time of a new process. Only one may run at a time. It does not suit commands that
- * run a node or read a token file, because these change the process for good.
+ * Runs `quorate` in this process, in a tenth of the time of a new process. Only one may run at a time. It does not suit
+ * commands that run a node or read a token file, because these change the process for good.
  */
 export async function ran(args: readonly string[], cwd: string, stdin = ''): Promise<Ended> {
   const [stdout, stderr]: [string[], string[]] = [[], []];
@@ -98,7 +100,8 @@ async function endedWithout(command: () => Promise<Ended>, codes: readonly numbe
 }
 
 /**
- * Repeats a command until all nodes have answered it in time (some commands wait only two seconds). The command must be safe to repeat.
+ * Repeats a command until all nodes have answered it in time (some commands wait only two seconds). The command must be
+ * safe to repeat.
  */
 export async function inTime<T>(command: () => Promise<T>): Promise<T> {
   const [told] = await eventually('those who are asked answer in time', () =>

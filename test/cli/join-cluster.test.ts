@@ -1,4 +1,7 @@
-/** Tests that preparing a joining node can be repeated after a crash at any step, and never makes a second database for one id. */
+/**
+ * Tests that preparing a joining node can be repeated after a crash at any step, and never makes a second database for
+ * one id.
+ */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Tests which listeners a joining node opens: those of the other nodes, or those of its options; or it says that it cannot know. */
+/**
+ * Tests which listeners a joining node opens: those of the other nodes, or those of its options; or it says that it
+ * cannot know.
+ */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -9,7 +9,10 @@ import { inTime } from './command.ts';
 
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 const PARTITIONS = 6;
-/** Time for repeated attempts: nodes hear of each other only now and then, and a command waits two seconds for an answer. */
+/**
+ * Time for repeated attempts: nodes hear of each other only now and then, and a command waits two seconds for an
+ * answer.
+ */
 const PATIENCE = { timeout: WAIT_MILLIS_MAX };
 
 let cluster: InProcessCluster;
@@ -41,7 +44,10 @@ async function status(named = atNode(urlOf(1))): Promise<Status & { exit: string
   return { exit, ...(JSON.parse(lines.join('\n')) as Status) };
 }
 
-/** Waits until the sums fit. Nodes report what they lead at different times, so after an election two may report a partition, or none. */
+/**
+ * Waits until the sums fit. Nodes report what they lead at different times, so after an election two may report a
+ * partition, or none.
+ */
 async function statusWithSums(): Promise<object> {
   const found = await status();
   const led = found.nodes.reduce((sum, { leads }) => sum + leads, 0);

@@ -53,7 +53,8 @@ describe('quorate recover', () => {
         () => 'done',
         (error: unknown) => error,
       );
-      // If all partitions had lost their leaders and elected new ones meanwhile, only the locked database stopped the command.
+      // If all partitions had lost their leaders and elected new ones meanwhile, only the locked database stopped the
+      // command.
       const isLocked = told instanceof Error && 'code' in told && told.code === 'STORE_LOCKED';
       return !isLocked && (await knowsLeaders()) ? told : undefined;
     });

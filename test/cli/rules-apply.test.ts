@@ -1,4 +1,7 @@
-/** Tests `quorate rules apply` and `diff --node`: they show the changes first, and each failure has a sentence and an exit code. */
+/**
+ * Tests `quorate rules apply` and `diff --node`: they show the changes first, and each failure has a sentence and an
+ * exit code.
+ */
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';

@@ -1,4 +1,6 @@
-/** Tests `quorate tokens`, and that all commands read a token from the environment or a file, never from an argument. */
+/**
+ * Tests `quorate tokens`, and that all commands read a token from the environment or a file, never from an argument.
+ */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -55,7 +57,10 @@ async function revokeAll(): Promise<void> {
   }
 }
 
-/** Creates the first token. If the outcome is unknown, the lost token would close the cluster for good, so it is revoked first. */
+/**
+ * Creates the first token. If the outcome is unknown, the lost token would close the cluster for good, so it is revoked
+ * first.
+ */
 async function createFirst(): Promise<Ended> {
   let isInDoubt = false;
   return eventually('the first token is there, and is known to be the only one', async () => {

@@ -10,7 +10,9 @@ import { inTime } from './command.ts';
 
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 
-/** Makes a report. `speaks` holds the version of each node from 1 on; null if unknown, undefined if the node is down. */
+/**
+ * Makes a report. `speaks` holds the version of each node from 1 on; null if unknown, undefined if the node is down.
+ */
 function reportOf(clusterVersion: number, ...speaks: readonly (number | null | undefined)[]): ClusterReport {
   const nodes = speaks.map((each, i) => ({
     id: i + 1,

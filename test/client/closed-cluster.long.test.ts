@@ -1,4 +1,7 @@
-/** Tests a client of a cluster with TLS and tokens. With the CA and a token of role `decide` it sends straight to leaders. */
+/**
+ * Tests a client of a cluster with TLS and tokens. With the CA and a token of role `decide` it sends straight to
+ * leaders.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

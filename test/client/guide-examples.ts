@@ -32,8 +32,8 @@ export function examplesOf(guide: string): Example[] {
 }
 
 /**
- * Runs all examples in one child process inside the checkout, where the frameworks and `quorate` resolve, with the packed
- * `@quorate/client`. First run the examples that end, then the services, until `stop`.
+ * Runs all examples in one child process inside the checkout, where the frameworks and `quorate` resolve, with the
+ * packed `@quorate/client`. First run the examples that end, then the services, until `stop`.
  */
 export class ExampleRun {
   /** Output of each example that ends, by name. */
@@ -99,7 +99,10 @@ export class ExampleRun {
     return isRefused || /^(Unavailable|Indefinite)Error/m.test(this.complaints);
   }
 
-  /** All examples have run, and services listen or soon will. Errors are complete only then, because Node writes them in parts. */
+  /**
+   * All examples have run, and services listen or soon will. Errors are complete only then, because Node writes them in
+   * parts.
+   */
   get isReady(): boolean {
     const isOver = this.printed.has('');
     if (this.complaints !== '' && (isOver || this.#hasEnded)) throw new Error(this.complaints);

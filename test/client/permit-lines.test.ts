@@ -1,4 +1,7 @@
-/** Tests the queues of `waitForPermit`: no caller hangs, no request repeats under an id that may be forgotten, long queues are cheap. */
+/**
+ * Tests the queues of `waitForPermit`: no caller hangs, no request repeats under an id that may be forgotten, long
+ * queues are cheap.
+ */
 import { describe, expect, it } from 'vitest';
 import { PermitLines, type Question } from '../../src/client/permit-lines.ts';
 import type { PermitAnswer } from '../../src/client/permit.ts';
@@ -295,8 +298,8 @@ async function turnsOf(waiters: number): Promise<number> {
 describe('a long line', () => {
   it('costs each who waits in it about as much as a short one', async () => {
     await turnsOf(1_000);
-    // Processor time, because other work on the machine would distort the clock. The least of several runs excludes garbage that
-    // is collected now and then.
+    // Processor time, because other work on the machine would distort the clock. The least of several runs excludes
+    // garbage that is collected now and then.
     let least = { short: Infinity, long: Infinity };
     for (let tries = 0; tries < TRIES && least.long >= least.short * 40; tries += 1) {
       least = {

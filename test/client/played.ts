@@ -1,4 +1,6 @@
-/** A fake environment for a client: a clock that only the test advances, and nodes that answer when the test says so. */
+/**
+ * A fake environment for a client: a clock that only the test advances, and nodes that answer when the test says so.
+ */
 import { QuorateClient } from '../../src/client/client.ts';
 import type { Cancel, Environment, Exchange, ExchangeResult } from '../../src/client/environment.ts';
 import type { ClientEvent } from '../../src/client/events.ts';

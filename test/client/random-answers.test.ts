@@ -1,4 +1,7 @@
-/** Tests a client with random answers: it reports only real grants, and without an id never repeats a request that may have counted. */
+/**
+ * Tests a client with random answers: it reports only real grants, and without an id never repeats a request that may
+ * have counted.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';

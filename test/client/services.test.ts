@@ -1,4 +1,6 @@
-/** Tests services against real nodes: the examples of the guides, and that killing a leader causes no grant too many. */
+/**
+ * Tests services against real nodes: the examples of the guides, and that killing a leader causes no grant too many.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
@@ -188,7 +190,8 @@ describe('while a leader is killed', () => {
 
   it('most requests went straight to leaders', async () => {
     for (const { name, origin, events } of services) {
-      // While a surviving node was paused there was no leader, and requests were repeated. So send more to raise the fraction.
+      // While a surviving node was paused there was no leader, and requests were repeated. So send more to raise the
+      // fraction.
       await eventually(`most requests of ${name} went straight`, async () => {
         if (straightShareOf(events) > 0.5) return true;
         await ask(origin, `more-${name}-${events.length}`);

@@ -82,8 +82,8 @@ async function start(
 }
 
 async function listen(server: Server): Promise<Listened> {
-  // The users run in this process, too. With Node's timeout of five seconds, a pause of the process would close the connection of
-  // the next request.
+  // The users run in this process, too. With Node's timeout of five seconds, a pause of the process would close the
+  // connection of the next request.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const close = async (): Promise<unknown> => {

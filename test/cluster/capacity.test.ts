@@ -13,7 +13,10 @@ const LONG = { id: 'long', limit: 1_000, windowMillis: 3_600_000, clock: 'cluste
 const FLOODED = { id: 'flooded', limit: 10, windowMillis: 3_600_000, clock: 'cluster' } as const;
 const SHORT_MILLIS = 6_000;
 
-/** Sends requests of new users to all nodes until some are refused for lack of memory. Returns all answers other than grants. */
+/**
+ * Sends requests of new users to all nodes until some are refused for lack of memory. Returns all answers other than
+ * grants.
+ */
 async function flood(cluster: TestCluster, refusalsWanted: number): Promise<AllowResult[]> {
   const others: AllowResult[] = [];
   let refusals = 0;
@@ -30,7 +33,10 @@ async function flood(cluster: TestCluster, refusalsWanted: number): Promise<Allo
   return others;
 }
 
-/** Asks again while the machine is too busy to decide. Want of room is an answer: it is what no user that is known may hear. */
+/**
+ * Asks again while the machine is too busy to decide. Want of room is an answer: it is what no user that is known may
+ * hear.
+ */
 async function decided(cluster: TestCluster, node: number, question: AllowQuestion): Promise<AllowResult> {
   return eventually('a decision', async () => {
     const result = await cluster.allow(node, question);

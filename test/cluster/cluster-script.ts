@@ -82,7 +82,9 @@ export class ClusterScript {
     return this.run(START, '--data', this.directory, '--base-port', String(this.basePort), ...args);
   }
 
-  /** Starts the script beside running nodes and waits until it ends. It repeats this if a paused node did not answer it. */
+  /**
+   * Starts the script beside running nodes and waits until it ends. It repeats this if a paused node did not answer it.
+   */
   async refused(...args: string[]): Promise<Session> {
     return eventually('who runs answers in time', async () => {
       const session = this.start(...args);

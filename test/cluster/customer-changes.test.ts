@@ -1,4 +1,7 @@
-/** Changes the tier of a customer all the time, under load and while a leader dies: every answer must fit a tier in force meanwhile. */
+/**
+ * Changes the tier of a customer all the time, under load and while a leader dies: every answer must fit a tier in
+ * force meanwhile.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, putDocument } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
@@ -17,7 +20,7 @@ const DOCUMENT = [
   '  - { id: net, key: ip, windows: { limit: 100000, per: day } }',
 ].join('\n');
 
-/** A tier was put in place in the meantime of these, by the clock of this process. */
+/** A tier was applied between these times, by the clock of this process. */
 interface Put {
   readonly tier: string;
   readonly fromMillis: number;
@@ -77,7 +80,7 @@ function asker(): number {
   return cluster.running[0] ?? 1;
 }
 
-/** Was it the tier at some time in between? It may have been from when it was asked for, until the next one was certainly there. */
+/** Whether it was the tier at some time in between: from the start of its change to the end of the next one. */
 function mayBeOf(puts: readonly Put[], { rules, fromMillis, untilMillis }: Decided): boolean {
   return puts.some(({ tier, fromMillis: since }, i) => {
     const through = puts[i + 1]?.untilMillis ?? Infinity;
@@ -94,10 +97,10 @@ it('is decided by a tier that it had while the request was under way, whoever le
     while (!isOver) {
       const node = cluster.running[i % cluster.running.length] ?? 0;
       const fromMillis = performance.now();
-      // The tier that a request says itself counts for nothing.
+      // A tier in the request itself is ignored.
       const descriptors = { customer, tier: 'none', ...(i % 3 === 0 && { ip: '10.0.0.1' }) };
       const answered = await call(node, 'POST', '/v1/allow', { descriptors }).catch((error: unknown) => {
-        // It was stopped under the request.
+        // The node was stopped during the request.
         if (cluster.running.includes(node)) throw error;
       });
       if (answered === undefined) continue;

@@ -1,11 +1,16 @@
-/** Tests customer records in a real cluster: every node applies a change once it is answered, and records survive the loss of nodes. */
+/**
+ * Tests customer records in a real cluster: every node applies a change once it is answered, and records survive the
+ * loss of nodes.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, putDocument, documentAtAll } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 
 const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
 const NODES = [1, 2, 3];
-/** The network is counted in another partition than most customers; endpoints are in no partition of a customer's own. */
+/**
+ * The network is counted in another partition than most customers; endpoints are in no partition of a customer's own.
+ */
 const DOCUMENT = `
 rules:
   - { id: free, match: { tier: free }, key: customer, group: tier, windows: { limit: 5, per: day } }
@@ -54,7 +59,7 @@ async function call(
   return { status: response.status, etag: response.headers.get('etag'), body: answered };
 }
 
-/** Asks again while nobody can decide: what is said here may be said twice. */
+/** Repeats a request until it is decided. Its changes are safe to repeat. */
 async function say(
   node: number,
   method: string,
@@ -70,7 +75,7 @@ async function say(
 
 let requests = 0;
 
-/** Under an id of its own, so that it may be asked again. */
+/** Sends a request with its own id, so that it can be repeated. */
 async function allow(node: number, descriptors: Readonly<Record<string, string>>): Promise<Answered> {
   requests += 1;
   const requestId = `r${requests}`;
@@ -117,7 +122,7 @@ describe('a tier', () => {
     const { etag, changed } = await eventually('a change for a version that nobody lost', async () => {
       const first = await say(1, 'PUT', '/v1/customers/joe', { tier: 'pro' });
       const second = await call(2, 'PUT', '/v1/customers/joe', { tier: 'free' }, first.etag ?? '');
-      // It may have been done all the same: then that version is gone, and it begins with another.
+      // The change may have been made nevertheless. Then the version has changed, and the next attempt reads it again.
       return second.status === 503 ? undefined : { etag: first.etag ?? '', changed: second };
     });
     expect(changed.status).toBe(200);

@@ -1,4 +1,7 @@
-/** Tests the request deadline: a request that its client gave up is not executed, and nothing is granted after the deadline. */
+/**
+ * Tests the request deadline: a request that its client gave up is not executed, and nothing is granted after the
+ * deadline.
+ */
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -84,7 +87,8 @@ interface Stopped {
 async function stopLeader(cluster: TestCluster, leader: number, agent: Agent): Promise<Stopped> {
   const follower = cluster.ids.find((id) => id !== leader) ?? 0;
   const [leaderPort, followerPort] = [cluster.port(leader), cluster.port(follower)];
-  // Connections that are there already, and are kept. What a busy machine was too slow for is decided before what it grants then.
+  // Connections that are there already, and are kept. What a busy machine was too slow for is decided before what it
+  // grants then.
   const remainingBefore = await eventually('ten grants on connections that are kept', async () => {
     const warm = await Promise.all(Array.from({ length: 10 }, () => ask(leaderPort, 'ada', agent)));
     return warm.every(({ status }) => status === 200)
@@ -100,7 +104,8 @@ async function stopLeader(cluster: TestCluster, leader: number, agent: Agent): P
     ...Array.from({ length: 30 }, () => question(leaderPort, false)),
     ...Array.from({ length: 20 }, () => question(followerPort, false)),
   ];
-  // The pause keeps all requests in its sockets beyond their deadline, even if this process is delayed before it sends them.
+  // The pause keeps all requests in its sockets beyond their deadline, even if this process is delayed before it sends
+  // them.
   await Promise.all(sent);
   await delay(1_500);
   cluster.signal(leader, 'SIGCONT');

@@ -6,7 +6,7 @@ const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluste
 const LIMIT = 30;
 const NETWORK_LIMIT = 45;
 const CLIENTS = 9;
-/** So that no reservation is left behind because the machine is slow. */
+/** Long, so that a slow machine leaves no reservation behind. */
 const PATIENT = { requestDeadlineMillis: 10_000 };
 const DOCUMENT = `
 rules:
@@ -88,7 +88,7 @@ describe('a cluster with a document of rules', () => {
     });
   }
 
-  /** What was reserved for a request that is denied is given back after its answer. */
+  /** Sums the charges. The reservations of a denied request are given back after its answer. */
   async function charged(limit: number, rule: string, keys: readonly string[]): Promise<number> {
     const left = await Promise.all(keys.map((key) => remaining(key, rule)));
     return left.reduce((sum, one) => sum + limit - one, 0);
@@ -126,7 +126,7 @@ describe('a cluster with a document of rules', () => {
     ]);
     const denied = answers.filter(({ status }) => status !== 200);
     expect(new Set(denied.map(({ status }) => status))).toEqual(new Set([429]));
-    // What is charged is what was granted, under each of the limits, once all is given back.
+    // After all refunds, each limit has charged exactly the grants.
     const timeout = WAIT_MILLIS_MAX;
     await expect
       .poll(async () => charged(NETWORK_LIMIT, 'network/hour', ['ip/24/64=10.1.0.0']), { timeout })
@@ -182,7 +182,7 @@ describe('a cluster with a document of rules', () => {
     });
     const told = (await response.json()) as { readonly kept: readonly { readonly rule: string }[] };
     expect([response.status, told]).toMatchObject([200, { refunded: true, rulesVersion: version }]);
-    // What is not said to be kept is free again.
+    // Keys that are not kept are free again.
     const kept = told.kept.map(({ rule }) => rule);
     expect(await remaining('user=amy', 'user')).toBe(LIMIT);
     const ofNetwork = await remaining('ip/24/64=10.8.0.0', 'network/hour');

@@ -71,7 +71,7 @@ describe('a disk that fails', () => {
     // Exactly one write failed: it was not tried again.
     expect(disk.failures()).toBe(1);
 
-    // What the process does next: it ends. Its peers go on with everything it ever acknowledged.
+    // A real process ends now. Its peers continue with everything it acknowledged.
     await cluster.stopNode(1);
     await cluster.ready();
     let more = 0;

@@ -1,11 +1,14 @@
-/** Tests the features of rules documents at a real node: tiers, endpoints, customers, priorities, shadow rules, keys of several parts. */
+/**
+ * Tests the features of rules documents at a real node: tiers, endpoints, customers, priorities, shadow rules, keys of
+ * several parts.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TIERS } from '../rules/read.ts';
 import { eventually, WAIT_MILLIS_MAX } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 
 const BEFORE = { id: 'default', limit: 5, windowMillis: 600_000, clock: 'cluster' } as const;
-/** So that no reservation is left behind because the machine is slow. */
+/** Long, so that a slow machine leaves no reservation behind. */
 const PATIENT = { requestDeadlineMillis: 10_000 };
 const timeout = WAIT_MILLIS_MAX;
 
@@ -161,7 +164,10 @@ async function change(method: string, id: string, body?: object): Promise<number
   return (await fetch(`${url}/v1/rules/${encodeURIComponent(id)}`, init)).status;
 }
 
-/** What is not in force everywhere when it is answered was done: then there is none at the next attempt. */
+/**
+ * Repeats a change. An answer before it is in force everywhere also means it was made, so the repetition changes
+ * nothing.
+ */
 async function takenOut(id: string): Promise<void> {
   let attempts = 0;
   await eventually('the rule is taken out', async () => {

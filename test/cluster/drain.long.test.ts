@@ -55,9 +55,9 @@ describe('a node that is drained while nodes are killed', () => {
       expect(await drain(true, 3)).toBe('done');
       const isDrained = async (): Promise<true | undefined> =>
         (await stateOf(2)) === '503 draining 0' ? true : undefined;
-      // It may still wait to hear who leads since the kill.
+      // The node may not know the new leader yet.
       await eventually('node 2 is drained', isDrained);
-      // It knows that by itself.
+      // The node knows that itself.
       await cluster.kill(2);
       cluster.startNode(2);
       await eventually('node 2 is drained after it was killed', isDrained);

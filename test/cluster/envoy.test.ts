@@ -1,4 +1,6 @@
-/** Tests Envoy's rate limit protocol over gRPC and in JSON with a real cluster, while the leader of a limit is killed. */
+/**
+ * Tests Envoy's rate limit protocol over gRPC and in JSON with a real cluster, while the leader of a limit is killed.
+ */
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
@@ -101,7 +103,8 @@ describe('a cluster behind a gateway', () => {
     });
   }
 
-  // As AI gateways use it: a look before, and the tokens afterwards. They did not fit, so they were charged nowhere, and each look was OK.
+  // As AI gateways use it: a look before, and the tokens afterwards. They did not fit, so they were charged nowhere,
+  // and each look was OK.
   it('owes what was used under a rule that is post-paid, and looks are over the limit from then on', async () => {
     const told = [await usedOf(0), await usedOf(1_500), await usedOf(0), await usedOf(200)];
     expect(told).toMatchObject([
@@ -115,7 +118,7 @@ describe('a cluster behind a gateway', () => {
   it('is over the limit at a cost that does not fit, also into one of several, and nothing is charged', async () => {
     let tenants = 0;
     const answer = await eventually('an answer to what fits', async () => {
-      // What fits may have counted without an answer: then it is asked of a tenant to whom nothing was charged.
+      // A request without an answer may have counted. Then the test repeats with a tenant without any charge.
       tenants += 1;
       const tenant = `beta${tenants}`;
       const descriptors = [entriesOf({ tenant }), entriesOf({ tenant, user: 'joe' })];
@@ -168,7 +171,7 @@ describe('a cluster behind a gateway', () => {
     expectNoneTooMany();
 
     const survivor = cluster.ids.find((id) => id !== victim) ?? 0;
-    // What was reserved when the others were denied may have been given back since: then that much is granted first.
+    // Reservations of denied requests may have been given back since, so that many may still be granted first.
     const note = (user: string): undefined => {
       granted.set(user, (granted.get(user) ?? 0) + 1);
       expectNoneTooMany();

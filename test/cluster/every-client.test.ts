@@ -1,4 +1,7 @@
-/** Tests third-party clients at three real nodes while the leader of their user is killed: no grant too many, and the usual answers. */
+/**
+ * Tests third-party clients at three real nodes while the leader of their user is killed: no grant too many, and the
+ * usual answers.
+ */
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -110,7 +113,7 @@ describe('a cluster of which a leader is killed', () => {
     const url = `http://127.0.0.1:${listen}/`;
     await eventually('nginx listens', async () => {
       if (gateway.child.exitCode !== null) throw new Error(`nginx ended: ${gateway.said()}`);
-      // It refuses this by itself.
+      // The client refuses this itself.
       return fetch(`${url}%00`).catch(() => undefined);
     });
     return {
@@ -174,7 +177,7 @@ describe('a cluster of which a leader is killed', () => {
     try {
       const { granted, undecided } = await drive(client);
       expect(granted).toBeLessThanOrEqual(LIMIT);
-      // What nobody heard of may have been counted.
+      // A request without an answer may have counted.
       expect(granted).toBeGreaterThanOrEqual(LIMIT - undecided);
     } finally {
       await client.stop();

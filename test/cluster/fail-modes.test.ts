@@ -78,7 +78,7 @@ describe('a cluster of which one node of three is left', () => {
 
   function logOf(id: number): readonly { readonly msg?: string; readonly decisions?: number }[] {
     const text = readFileSync(join(cluster.directory, 'logs', `node-${id}.log`), 'utf8');
-    // What is being written may end anywhere.
+    // The log may end in the middle of a line.
     const lines = text.slice(0, text.lastIndexOf('\n')).split('\n');
     return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as { msg?: string });
   }

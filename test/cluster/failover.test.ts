@@ -139,8 +139,8 @@ describe('killing leaders under load', () => {
       }
     }
 
-    // Every acknowledged grant is still known: its id gets the same receipt, from whichever leader there is now. On a slow
-    // machine the first of them may be forgotten by the time they are asked for.
+    // Every acknowledged grant is still known: its id gets the same receipt, from whichever leader there is now. On a
+    // slow machine the first of them may be forgotten by the time they are asked for.
     let known = 0;
     for (const { user, rule, requestId, result } of granted.reverse()) {
       const again = await decided(1, { userId: user, ...(rule !== HOT.id && { rule }), requestId });

@@ -61,7 +61,7 @@ it('gives back what a batch of a thousand denied requests reserved, at whichever
   const results = (answers as { answers: Result[] }[]).flatMap((answer) => answer.answers);
   expect(results).toHaveLength(DENIED * cluster.ids.length);
   expect(results.some(({ allowed }) => allowed)).toBe(false);
-  // What may have been granted, and nobody knows, is not given back.
+  // A request that may have been granted is not given back.
   const undecided = results.filter(({ proposed }) => proposed === true).length;
   await eventually('all of it is given back', async () => {
     const left = await charged();

@@ -11,9 +11,11 @@ const RULE = { id: 'default', limit: 1_000_000, windowMillis: 600_000, clock: 'c
 const CLIENTS = 16;
 /** Time of an election on a busy machine. */
 const HAND_OVER_MILLIS_MAX = 1_500;
-/** It says that it stops for a tenth of a second at least: who looks less often may miss it. */
+/** Poll interval. A node reports that it stops for at least a tenth of a second. */
 const LOOK_MILLIS_MAX = 50;
-/** A client that gets no time for as long as a node lingers looks like one that holds on to a connection it does not use. */
+/**
+ * Errors after which a client tries again. A client that was paused for long looks like one with an idle connection.
+ */
 const TRIES_AGAIN = /^ECONN(REFUSED|RESET) on a (new connection|connection that was idle for long)$/;
 /** A node that gets none has not read what its clients asked in time. */
 const TRIES_AGAIN_IF_SLOW =

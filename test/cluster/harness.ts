@@ -25,10 +25,7 @@ import type { Rule } from '../../src/api/rule.ts';
 /** Ports reserved by test processes. A stopped node does not listen, so its ports must be reserved. */
 const RESERVED = join(tmpdir(), `quorate-test-ports-${process.getuid?.() ?? 0}`);
 
-/**
- * Ports for this process alone, below the range from which the system takes ports for outgoing connections: a node that is
- * restarted must find its own still free.
- */
+/** Ports of this process alone, outside the system's range for outgoing connections: a restarted node needs its own. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
@@ -38,7 +35,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return [...ports];
 }
 
-/** A base port for the cluster script: HTTP on the next ones, peers, the Redis protocol and gRPC a thousand further each. */
+/** A base port for the cluster script: HTTP follows it, peers, Redis protocol and gRPC are 1,000 ports further each. */
 export async function freeBasePort(): Promise<number> {
   for (;;) {
     const base = 10_000 + Math.floor(Math.random() * 20_000);
@@ -244,7 +241,7 @@ export async function putDocument(ports: readonly number[], document: string): P
   return version;
 }
 
-/** Repeats a request until it is decided, because a busy machine may elect leaders at any time. Its id makes it count once. */
+/** Repeats a request until it is decided: a busy machine may elect leaders at any time. Its id makes it count once. */
 export async function decidedAt(port: number, question: AllowQuestion): Promise<AllowResult> {
   const asked = { requestId: randomUUID(), ...question };
   return eventually(`what '${question.userId}' asks is decided`, async () => {

@@ -114,7 +114,10 @@ export class InProcessCluster {
     await this.ready();
   }
 
-  /** Also waits for the warm-up of this process: it shares the event loop with the nodes, and would slow down their first answers. */
+  /**
+   * Also waits for the warm-up of this process: it shares the event loop with the nodes, and would slow down their
+   * first answers.
+   */
   async ready(): Promise<void> {
     await warmUpOnce({ logger: SILENT, monotonicMillis: () => performance.now() });
     await eventually('every running node knows the rules and every leader', () =>
@@ -146,7 +149,10 @@ export class InProcessCluster {
     });
   }
 
-  /** Repeats a request until it is decided, because a busy machine may elect leaders at any time. Its id makes it count once. */
+  /**
+   * Repeats a request until it is decided, because a busy machine may elect leaders at any time. Its id makes it count
+   * once.
+   */
   async decided(id: number, request: AllowRequest): Promise<AllowAnswer> {
     const asked = { requestId: randomUUID(), ...request };
     return eventually(`what '${request.userId}' asks is decided`, async () => {

@@ -1,4 +1,7 @@
-/** Tests that partitions of a real cluster move to the nodes that the labels ask for, and that earlier grants still count. */
+/**
+ * Tests that partitions of a real cluster move to the nodes that the labels ask for, and that earlier grants still
+ * count.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LabelChange } from '../../src/api/cluster-change.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';

@@ -1,4 +1,7 @@
-/** Tests that a node id belongs to one database for good: all nodes refuse another database with the same id, and it learns so. */
+/**
+ * Tests that a node id belongs to one database for good: all nodes refuse another database with the same id, and it
+ * learns so.
+ */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

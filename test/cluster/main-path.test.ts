@@ -38,8 +38,8 @@ describe('three real nodes', () => {
       let allowed = 0;
       for (let i = 0; i < 10; i += 1) {
         const question = { userId: 'hot', requestId: `${client}-${i}` };
-        // A machine that is slow may be late for a deadline, and refuses at once while a leader is silent: who asks again under
-        // the same id is charged once.
+        // A machine that is slow may be late for a deadline, and refuses at once while a leader is silent: who asks
+        // again under the same id is charged once.
         const { status } = await cluster.decided(((client + i) % 3) + 1, question);
         expect([200, 429]).toContain(status);
         if (status === 200) allowed += 1;

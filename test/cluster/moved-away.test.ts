@@ -15,7 +15,7 @@ const PARTITIONS = 8;
 const USERS = 3_000;
 const TOMBSTONE_BYTES_MAX = 200;
 
-/** What the database of a stopped node holds of each group. LevelDB frees the room of what it does not, when it likes. */
+/** Records of each group in the database of a stopped node. LevelDB frees the space of deleted ones later. */
 async function bytesByGroup(directory: string): Promise<Map<number, number>> {
   const database = await openLevelDatabase(directory, { createIfMissing: false, writeBufferBytes: 1 << 20 });
   const bytes = new Map<number, number>();
@@ -69,7 +69,7 @@ describe('a node whose partitions move to others', () => {
     return cluster.allow(1, { userId: `${user}`.padEnd(200, '.') });
   }
 
-  /** What is left to a user who is granted one more. A slow machine may take longer than a request may wait. */
+  /** Remaining limit of a user after one more grant, repeated on a slow machine. */
   async function remainingOf(user: number): Promise<number> {
     return eventually(`user ${user} is granted one more`, async () => {
       const answer = await ask(user);
@@ -131,7 +131,7 @@ describe('a node whose partitions move to others', () => {
     const again = await holdsWhatItShould();
     expect(again.length).toBeGreaterThan(kept.length);
     await eventually('node 1 takes part in all of them', () => cluster.node(1).core.isReady || undefined);
-    // What was granted before is known where it was deleted.
+    // Nodes that had deleted their replica know the earlier grants again.
     expect(await remainingOf(1)).toBeLessThan(remaining);
     expect(cluster.fatalErrors).toEqual([]);
   });

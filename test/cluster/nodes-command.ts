@@ -29,8 +29,8 @@ export function nodeOptions({ id, http, peer }: NodeAddress): string[] {
 }
 
 /**
- * `quorate nodes`, in this process. Resolves with what it printed when all partitions have moved; rejects with its exit code and
- * errors.
+ * `quorate nodes`, in this process. Resolves with what it printed when all partitions have moved; rejects with its exit
+ * code and errors.
  */
 export async function command(port: number, change: NodeChange): Promise<string> {
   const lines: string[] = [];

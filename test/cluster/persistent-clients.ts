@@ -1,6 +1,6 @@
 /**
- * Well-behaved clients. Each keeps its connection, goes to the next node if its own goes away, and repeats a request only if the
- * connection broke before an answer. They record everything.
+ * Well-behaved clients. Each keeps its connection, goes to the next node if its own goes away, and repeats a request
+ * only if the connection broke before an answer. They record everything.
  */
 import { Agent, type ClientRequest, request as httpRequest } from 'node:http';
 import { setImmediate as afterReading, setTimeout as delay } from 'node:timers/promises';
@@ -18,7 +18,10 @@ const PAUSE_MILLIS = 20;
 const USERS_PER_CLIENT = 5;
 /** A refused connection loses nothing: the client asks the next node. */
 const REFUSED_PAUSE_MILLIS = 20;
-/** Well below what a node that stops waits for clients to ask once more. Who is given no time for so long may come too late. */
+/**
+ * Well below what a node that stops waits for clients to ask once more. Who is given no time for so long may come too
+ * late.
+ */
 const IDLE_MILLIS_MAX = 80;
 
 export class PersistentClients {

@@ -37,7 +37,7 @@ function lines(): Line[] {
     .map((line) => JSON.parse(line) as Line);
 }
 
-/** What it logs of this file from the signal on, until it says something of this kind. */
+/** Log lines about this file after the signal, up to the first line of this kind. */
 async function hangUp(config: object | string, until: string): Promise<Line[]> {
   const text = typeof config === 'string' ? config : JSON.stringify(config);
   writeFileSync(join(cluster.directory, 'cluster.json'), text);

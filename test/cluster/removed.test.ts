@@ -39,7 +39,7 @@ describe('a node that is removed', () => {
     expect(answer).toMatchObject({ status: 503, body: { reason: 'not_member', proposed: false } });
     // Clients that keep their connections are sent elsewhere.
     expect(response.headers.get('connection')).toBe('close');
-    // It is written down for the script that starts the nodes of this directory.
+    // The removal is stored for the script that starts the nodes of this directory.
     await eventually('it is written down', async () => {
       const known = await readKnownMembers(nodeDirectory(cluster.directory, id));
       return known?.isRemoved === true ? true : undefined;
@@ -47,8 +47,8 @@ describe('a node that is removed', () => {
   }
 
   /**
-   * Asks a removed node why it takes part no more. A node that is paused for two seconds does not answer, so the question is
-   * repeated.
+   * Asks a removed node why it takes part no more. A node that is paused for two seconds does not answer, so the
+   * question is repeated.
    */
   async function askedOfRemoved(id: number, change: NodeChange): Promise<string> {
     const [told] = await eventually(`node ${id} says why it takes part no more`, () =>
@@ -85,7 +85,7 @@ describe('a node that is removed', () => {
     await command(cluster.port(3), { remove: 2 });
     cluster.startNode(2);
     await expectRemoved(2);
-    // It stays so, and disturbs nobody.
+    // The node stays removed and disturbs no other node.
     await delay(1_000);
     await expectRemoved(2);
     const others = cluster.config.nodes.filter(({ id }) => id > 2);

@@ -74,7 +74,8 @@ describe('a change of the rules', () => {
     const response = await eventually('a leader of group 0 answers', async () => {
       etag = (await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/rules`)).headers.get('etag') ?? '';
       const answer = await put(AFTER, etag);
-      // What was lost may have happened, and node 1 hears of it later. Of partitions without a leader nothing is promised.
+      // A change without an answer may have been made, and node 1 may learn of it later. Partitions without a leader
+      // may use it later.
       const isAgain = [202, 503].includes(answer.status) || (isOpen && answer.status === 412);
       isOpen ||= isAgain;
       return isAgain ? undefined : answer;
@@ -87,7 +88,7 @@ describe('a change of the rules', () => {
     for (const [user, seen] of grants) {
       for (const { invokeMillis, completeMillis } of seen) {
         if (invokeMillis < sinceMillis) continue;
-        // Those that were certainly made in the window that ends with this one, and before it.
+        // Grants that were certainly made before this one and in the window that ends with it.
         const inWindow = seen.filter(
           (other) =>
             other.invokeMillis > completeMillis - WINDOW_MILLIS && other.completeMillis < invokeMillis,

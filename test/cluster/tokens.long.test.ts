@@ -1,4 +1,7 @@
-/** Kills nodes at random moments while tokens are created and revoked: repetition succeeds, and no node accepts a revoked token. */
+/**
+ * Kills nodes at random moments while tokens are created and revoked: repetition succeeds, and no node accepts a
+ * revoked token.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';
@@ -65,7 +68,10 @@ describe('tokens that are changed while nodes are killed', () => {
     }
   }
 
-  /** `victim` is killed on the way, and started again. Returns the answer to the first attempt or, if nobody heard one, to a later one. */
+  /**
+   * `victim` is killed on the way, and started again. Returns the answer to the first attempt or, if nobody heard one,
+   * to a later one.
+   */
   async function whileKilled(
     { asked, victim }: (typeof ROUNDS)[number],
     asking: (node: number) => Promise<Answer>,
@@ -102,7 +108,8 @@ describe('tokens that are changed while nodes are killed', () => {
       await eventually('all let it in', async () =>
         (await statusesOf(token)).every((status) => status === 200) ? true : undefined,
       );
-      // An attempt that nobody heard of may have made one as well, which nobody was shown: it is listed, so it can be revoked.
+      // An attempt that nobody heard of may have made one as well, which nobody was shown: it is listed, so it can be
+      // revoked.
       const listed = await repeated(async () => ask(2, 'GET', '/v1/tokens'));
       const all = listed.body['tokens'] as readonly { readonly id: string; readonly name: string }[];
       const ids = all.filter((each) => each.name === name).map(({ id }) => id);

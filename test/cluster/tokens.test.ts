@@ -1,4 +1,6 @@
-/** Tests tokens of a real cluster: one node creates them, all accept them, a revocation counts everywhere once answered. */
+/**
+ * Tests tokens of a real cluster: one node creates them, all accept them, a revocation counts everywhere once answered.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';

@@ -15,7 +15,7 @@ beforeAll(async () => {
       { id: 'other', limit: 1, windowMillis: 600_000, clock: 'cluster' },
     ],
   });
-  // What nobody decides before is counted under no rule of these.
+  // Requests that no node decides count under none of these rules.
   for (const node of cluster.ids) await metricsOf(node);
 });
 afterAll(async () => {

@@ -26,7 +26,10 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** By how much the end of a grant's window differs from the end of a minute, at least: the answer was under way for a while. */
+/**
+ * By how much the end of a grant's window differs from the end of a minute, at least: the answer was under way for a
+ * while.
+ */
 async function offOf(userId: string): Promise<number> {
   const askedMillis = Date.now();
   const { body } = await cluster.decided(1, { userId });
@@ -38,8 +41,8 @@ async function offOf(userId: string): Promise<number> {
 }
 
 /**
- * Asks until every user's window ends close to a minute of UTC, and returns the largest difference. Each attempt asks for new users,
- * because a grant keeps the window that it got before the logs knew how far UTC is ahead.
+ * Asks until every user's window ends close to a minute of UTC, and returns the largest difference. Each attempt asks
+ * for new users, because a grant keeps the window that it got before the logs knew how far UTC is ahead.
  */
 async function mostOff(who: string): Promise<number> {
   let attempts = 0;

@@ -1,4 +1,7 @@
-/** Tests the rules view in a browser: decisions of each rule, shadow rules, and an editor that loses no text and no change. */
+/**
+ * Tests the rules view in a browser: decisions of each rule, shadow rules, and an editor that loses no text and no
+ * change.
+ */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from '../cluster/harness.ts';

@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: takes the pictures of the console for the documents. It uses Chromium and a cluster of three processes under
- * load, and kills one of them at the end. It exits with 1 if there is no Chromium.
+ * `npm run screenshots`: takes the pictures of the console for the documents. It uses Chromium and a cluster of three
+ * processes under load, and kills one of them at the end. It exits with 1 if there is no Chromium.
  */
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';

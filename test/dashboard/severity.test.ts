@@ -1,4 +1,7 @@
-/** Tests the verdict on the cluster: a dead node, keys without decisions and an outage get different severities and advice. */
+/**
+ * Tests the verdict on the cluster: a dead node, keys without decisions and an outage get different severities and
+ * advice.
+ */
 import { describe, expect, it } from 'vitest';
 import type { ReportedNode, ReportedPartition } from '../../src/api/cluster-report.ts';
 import type { LiveCluster } from '../../src/api/monitoring.ts';

@@ -1,6 +1,7 @@
 /**
- * Renders the Helm chart: its output must fit the published API types for all values, and the plain manifest must equal the output for
- * the defaults. After a change of the chart `REWRITE_MANIFEST=1 npx vitest run test/deployment/chart.test.ts` rewrites the manifest.
+ * Renders the Helm chart: its output must fit the published API types for all values, and the plain manifest must equal
+ * the output for the defaults. After a change of the chart `REWRITE_MANIFEST=1 npx vitest run
+ * test/deployment/chart.test.ts` rewrites the manifest.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

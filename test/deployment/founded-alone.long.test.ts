@@ -1,4 +1,6 @@
-/** Tests containers without a cluster id, which draw one, and a container with only the secrets of `container secrets`. */
+/**
+ * Tests containers without a cluster id, which draw one, and a container with only the secrets of `container secrets`.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';

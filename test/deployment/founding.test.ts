@@ -1,4 +1,7 @@
-/** Tests which containers found a cluster together, given the state of their volumes, and which environment variables they accept. */
+/**
+ * Tests which containers found a cluster together, given the state of their volumes, and which environment variables
+ * they accept.
+ */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Checks manifests of Kubernetes and of the Prometheus operator with the compiler, against types made from the published APIs. */
+/**
+ * Checks manifests of Kubernetes and of the Prometheus operator with the compiler, against types made from the
+ * published APIs.
+ */
 import { execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Checks the deployment files. The compiler checks Kubernetes manifests against kubernetes-types (no unknown, missing or mistyped
- * field), and all files must fit the product's options, ports and paths.
+ * Checks the deployment files. The compiler checks Kubernetes manifests against kubernetes-types (no unknown, missing
+ * or mistyped field), and all files must fit the product's options, ports and paths.
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

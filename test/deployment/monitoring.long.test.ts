@@ -1,6 +1,6 @@
 /**
- * Runs Prometheus with the files of this repository against three containers: every panel of the Grafana dashboard must have data, and
- * an alert must report a dead node. Skipped if Prometheus is not installed.
+ * Runs Prometheus with the files of this repository against three containers: every panel of the Grafana dashboard must
+ * have data, and an alert must report a dead node. Skipped if Prometheus is not installed.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

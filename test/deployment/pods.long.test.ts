@@ -1,6 +1,6 @@
 /**
- * Runs the entry point of the image as three pods of a StatefulSet: they found a cluster and return at other addresses. A pod that lost
- * its volume must not pass for its former self.
+ * Runs the entry point of the image as three pods of a StatefulSet: they found a cluster and return at other addresses.
+ * A pod that lost its volume must not pass for its former self.
  */
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** Runs containers of a cluster as processes of the image's entry point, each with its own loopback address and host name. */
+/**
+ * Runs containers of a cluster as processes of the image's entry point, each with its own loopback address and host
+ * name.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * Tests containers that start from a backup: the old rules are in force, every request is denied at first, and this stays after the
- * backup is gone. A killed container starts over, and founders with different backups found no cluster.
+ * Tests containers that start from a backup: the old rules are in force, every request is denied at first, and this
+ * stays after the backup is gone. A killed container starts over, and founders with different backups found no cluster.
  */
 import { execFileSync } from 'node:child_process';
 import { cp, readdir, rename, rm } from 'node:fs/promises';
@@ -69,12 +69,12 @@ async function says(ordinal: number, text: string): Promise<void> {
 async function refusal(ordinal: number): Promise<readonly [number | null, string]> {
   const { child, ended, said } = pods.pod(ordinal);
   await eventually(`pod ${ordinal} ends`, () => {
-    // What a node logs has its id.
+    // Log lines of a node have its id.
     if (/"node":\d/.test(said())) throw new Error(`pod ${ordinal} runs: ${said()}`);
     return child.exitCode ?? undefined;
   });
   const code = await ended;
-  // So that no other question is asked of it.
+  // Prevents other requests to it.
   await pods.stop(ordinal, 'SIGKILL');
   return [code, said()];
 }

@@ -1,6 +1,6 @@
 /**
- * Runs one parser on one input and checks the result, the time and the memory. A run that takes too much is repeated first, because
- * other work or a garbage collection may have caused it.
+ * Runs one parser on one input and checks the result, the time and the memory. A run that takes too much is repeated
+ * first, because other work or a garbage collection may have caused it.
  */
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
@@ -27,7 +27,11 @@ export class Finding extends Error {
   }
 }
 
-/** Runs one input. @throws Finding if the parser throws a foreign error, takes too much time or memory, or returns a wrong result */
+/**
+ * Runs one input.
+ *
+ * @throws Finding if the parser throws a foreign error, takes too much time or memory, or returns a wrong result
+ */
 export async function execute(target: Target, input: Buffer): Promise<Outcome> {
   const allocatedMax = ALLOCATED_BYTES_FREE + target.bytesPerByteMax * input.length;
   const before = allocated();

@@ -11,7 +11,7 @@ const LINE_CHARACTERS = 100;
 /** An input that was a finding once. */
 export interface Case {
   readonly target: string;
-  /** What happened then. */
+  /** What the parser did wrong. */
   readonly what: string;
   readonly input: Buffer;
 }

@@ -1,4 +1,7 @@
-/** Runs every parser a few hundred times: it reads sound inputs, reads or refuses damaged ones, and handles all former findings. */
+/**
+ * Runs every parser a few hundred times: it reads sound inputs, reads or refuses damaged ones, and handles all former
+ * findings.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Makes the inputs for one target from a seed: sound ones, ones with a damaged structure, and mostly mutations of both and of inputs
- * that made the parser give a new answer.
+ * Makes the inputs for one target from a seed: sound ones, ones with a damaged structure, and mostly mutations of both
+ * and of inputs that made the parser give a new answer.
  */
 import fc from 'fast-check';
 import { seeded } from '../raft/seeded.ts';

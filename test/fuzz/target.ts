@@ -1,4 +1,7 @@
-/** The interface of a fuzz target: a parser with its inputs, its allowed errors, and checks of its results. No random numbers here. */
+/**
+ * The interface of a fuzz target: a parser with its inputs, its allowed errors, and checks of its results. No random
+ * numbers here.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type fc from 'fast-check';
 
@@ -15,7 +18,9 @@ export interface Target {
   readonly parser: string;
   /** Makes valid inputs from a structure. */
   readonly sound: fc.Arbitrary<Uint8Array>;
-  /** Inputs with damage to their structure instead of their bytes, for parsers of trees. They may be read or refused. */
+  /**
+   * Inputs with damage to their structure instead of their bytes, for parsers of trees. They may be read or refused.
+   */
   readonly near?: fc.Arbitrary<Uint8Array>;
   /** Words of the format, inserted anywhere. */
   readonly words?: readonly string[];

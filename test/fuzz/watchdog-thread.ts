@@ -1,4 +1,7 @@
-/** Thread of the watchdog. If an input takes too long, it records a finding and ends the process, because nothing else can stop the parser. */
+/**
+ * Thread of the watchdog. If an input takes too long, it records a finding and ends the process, because nothing else
+ * can stop the parser.
+ */
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { Finding } from './execute.ts';

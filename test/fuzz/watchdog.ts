@@ -1,4 +1,7 @@
-/** Detects an input on which a parser hangs. The fuzzer announces each input, and a second thread checks that it changes. */
+/**
+ * Detects an input on which a parser hangs. The fuzzer announces each input, and a second thread checks that it
+ * changes.
+ */
 import { Worker } from 'node:worker_threads';
 import { TARGETS } from './targets/all.ts';
 import type { Target } from './target.ts';

@@ -1,6 +1,6 @@
 /**
- * Makes a service outside the checkout that installs `@quorate/client` from its tarball and has its own test. Its programs are texts,
- * because `@quorate/client` resolves only there.
+ * Makes a service outside the checkout that installs `@quorate/client` from its tarball and has its own test. Its
+ * programs are texts, because `@quorate/client` resolves only there.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -11,7 +11,10 @@ import { ROOT } from './packed.ts';
 
 const run = promisify(execFile);
 
-/** With neither the DOM nor the types of Node, and all declarations checked: what a service sees of the client needs none of them. */
+/**
+ * With neither the DOM nor the types of Node, and all declarations checked: what a service sees of the client needs
+ * none of them.
+ */
 const BARE = `import { InvalidOptionError, QuorateClient, type ClientOptions } from '@quorate/client';
 import { byIp, rateLimit as express } from '@quorate/client/express';
 import { rateLimit as fastify } from '@quorate/client/fastify';
@@ -124,8 +127,8 @@ export async function packClient(folder: string): Promise<string> {
 }
 
 /**
- * Installs a tarball into an empty service, without a registry and with its install scripts, and returns the installed packages,
- * as npm lists it.
+ * Installs a tarball into an empty service, without a registry and with its install scripts, and returns the installed
+ * packages, as npm lists it.
  */
 export async function installClient(service: string, tarball: string): Promise<Listed> {
   await mkdir(service, { recursive: true });

@@ -1,6 +1,7 @@
 /**
- * `npm run package:check`: packs both packages, installs each into an empty folder from the registry, and uses them like a user: the
- * command, a cluster, the library with its types, and a service with the client. It is not part of `npm test`, which needs no network.
+ * `npm run package:check`: packs both packages, installs each into an empty folder from the registry, and uses them
+ * like a user: the command, a cluster, the library with its types, and a service with the client. It is not part of
+ * `npm test`, which needs no network.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,7 @@
-/** Tests that the package contains exactly the files that run. Checks that need a registry are in `npm run package:check`. */
+/**
+ * Tests that the package contains exactly the files that run. Checks that need a registry are in `npm run
+ * package:check`.
+ */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, normalize, relative } from 'node:path';

@@ -1,4 +1,7 @@
-/** Tests which npm commands the set-up of a checkout runs, with a fake npm. Development packages must be installed explicitly. */
+/**
+ * Tests which npm commands the set-up of a checkout runs, with a fake npm. Development packages must be installed
+ * explicitly.
+ */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** Tests that `npm start` checks the ports before it installs anything. The set-up and the compiled command are fakes. */
+/**
+ * Tests that `npm start` checks the ports before it installs anything. The set-up and the compiled command are fakes.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,7 +42,7 @@ afterEach(async () => {
 
 async function take({ host, port }: HostPort, server: Server = createServer()): Promise<void> {
   servers.push(server);
-  // What is never read never ends.
+  // A stream that is never read never ends.
   server.on('connection', (socket) => socket.resume());
   server.listen(port, host);
   await once(server, 'listening');

@@ -17,15 +17,15 @@ const REGISTRY = 'https://registry.npmjs.org/';
 const EXACT = /^\d+\.\d+\.\d+$/;
 const LICENCES = ['0BSD', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT'];
 /**
- * Native code: both choose among binaries that come with them, and compile where there is none for the machine. And protobufjs, which
- * prints whether others want another version of it.
+ * Native code: both choose among binaries that come with them, and compile where there is none for the machine. And
+ * protobufjs, which prints whether others want another version of it.
  */
 const WITH_INSTALL_SCRIPT = [
   'node_modules/classic-level',
   'node_modules/msgpackr-extract',
   'node_modules/protobufjs',
 ];
-/** Those that npm runs where a package is installed, or its repository is. */
+/** Scripts that npm runs when a package or its repository is installed. */
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare', 'preprepare', 'postprepare'];
 
 let manifest: {

@@ -1,6 +1,6 @@
 /**
- * `npm run soak`: a long run of `npm run jepsen`. In the first quarter all kinds of failures happen, afterwards only those that leave
- * processes alive. From then on their memory, files and disk must stop growing.
+ * `npm run soak`: a long run of `npm run jepsen`. In the first quarter all kinds of failures happen, afterwards only
+ * those that leave processes alive. From then on their memory, files and disk must stop growing.
  */
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

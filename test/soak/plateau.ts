@@ -1,6 +1,6 @@
 /**
- * Decides whether the resources of a process stop growing, by comparing the last third of its time with the third before. A leak grows
- * in both. A cache is full by then, and a sawtooth has the same height in both.
+ * Decides whether the resources of a process stop growing, by comparing the last third of its time with the third
+ * before. A leak grows in both. A cache is full by then, and a sawtooth has the same height in both.
  */
 export const MEASURES = ['heapMiB', 'memoryMiB', 'files', 'diskMiB'] as const;
 export type Measure = (typeof MEASURES)[number];
@@ -17,13 +17,19 @@ export interface Plateau {
   readonly node: number;
   readonly measure: Measure;
   readonly samples: number;
-  /** Levels in the second and in the last third. For the heap it is the mean of the lowest tenth (after collections), otherwise the maximum. */
+  /**
+   * Levels in the second and in the last third. For the heap it is the mean of the lowest tenth (after collections),
+   * otherwise the maximum.
+   */
   readonly before: number;
   readonly last: number;
   readonly isReached: boolean;
 }
 
-/** A larger increase over the third before is growth. The fraction is relative to the level; the constant allows for noise. */
+/**
+ * A larger increase over the third before is growth. The fraction is relative to the level; the constant allows for
+ * noise.
+ */
 const GROWTH_SHARE_MAX = 0.05;
 const SLACK: Readonly<Record<Measure, number>> = { heapMiB: 8, memoryMiB: 24, files: 8, diskMiB: 16 };
 /** A third with fewer samples is not judged. */

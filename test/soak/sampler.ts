@@ -1,4 +1,7 @@
-/** Measures the processes of a cluster every few seconds: heap from metrics, memory and files from the system, disk from its files. */
+/**
+ * Measures the processes of a cluster every few seconds: heap from metrics, memory and files from the system, disk from
+ * its files.
+ */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ClusterUnderTest } from '../jepsen/cluster-under-test.ts';

@@ -1,4 +1,7 @@
-/** Kills the node asked to finish an upgrade, or the leader of group 0, at random points: a repeated request must succeed. */
+/**
+ * Kills the node asked to finish an upgrade, or the leader of group 0, at random points: a repeated request must
+ * succeed.
+ */
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

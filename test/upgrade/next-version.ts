@@ -1,6 +1,6 @@
 /**
- * Makes a program of the next version, which differs from this one only in its version number. It also speaks this version, so a
- * cluster can be upgraded node by node.
+ * Makes a program of the next version, which differs from this one only in its version number. It also speaks this
+ * version, so a cluster can be upgraded node by node.
  */
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { afterAll, beforeAll } from 'vitest';
 import type { CommandWrapper } from '../../cluster/processes.ts';
 import { VERSIONS, type VersionRange } from '../../src/api/versions.ts';
 
-/** What this program speaks. */
+/** Cluster versions that this program speaks. */
 export const THIS: VersionRange = { ...VERSIONS };
 export const NEXT: VersionRange = { min: THIS.min, max: THIS.max + 1 };
 

@@ -1,6 +1,6 @@
 /**
- * Upgrades a cluster to the next version node by node under load, with kills at random points: clients never get a grant too many, and
- * the upgrade can be undone until it is finished, but not after.
+ * Upgrades a cluster to the next version node by node under load, with kills at random points: clients never get a
+ * grant too many, and the upgrade can be undone until it is finished, but not after.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -56,7 +56,8 @@ describe('a simulated cluster', () => {
     const shape = { ...SHAPE, times, nodesPerMachine: 1 };
     const load = { requestsPerSecond: 300, perCall: 1, toLeaders: 1 };
     const { p50Millis } = openLoop(shape, load, { seconds: 2, trouble: 'none' });
-    // The path: to the leader, to a follower and its disk and back, and back to the client. A write may also have to wait.
+    // The path: to the leader, to a follower and its disk and back, and back to the client. A write may also have to
+    // wait.
     expect(p50Millis).toBeGreaterThanOrEqual(8);
     expect(p50Millis).toBeLessThan(14);
   });

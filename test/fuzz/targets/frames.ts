@@ -1,4 +1,7 @@
-/** Targets for the stream of frames, and for the most frequent frames: Raft messages, forwarded requests and their answers. */
+/**
+ * Targets for the stream of frames, and for the most frequent frames: Raft messages, forwarded requests and their
+ * answers.
+ */
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { UNAVAILABLE_REASONS } from '../../../src/api/refusals.ts';

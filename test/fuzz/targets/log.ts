@@ -1,4 +1,7 @@
-/** Targets for log entries: limiter commands, which a replica must be able to apply if it accepts them, and group configurations. */
+/**
+ * Targets for log entries: limiter commands, which a replica must be able to apply if it accepts them, and group
+ * configurations.
+ */
 import fc from 'fast-check';
 import { decodeConfig, encodeConfig } from '../../../raft/membership.ts';
 import { requestsOf } from '../../../src/limiter/log/batch.ts';
@@ -26,8 +29,8 @@ const RULES = validateRuleTable({
   ],
 });
 /**
- * A state in which nothing is remembered is soon made. It stays small: a sweep, of one byte, writes all that is remembered anew, and is
- * charged with that.
+ * A state in which nothing is remembered is soon made. It stays small: a sweep, of one byte, writes all that is
+ * remembered anew, and is charged with that.
  */
 const APPLIED_MAX = 64;
 

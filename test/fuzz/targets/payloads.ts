@@ -1,4 +1,7 @@
-/** Targets for frames with MessagePack payloads: the hello and its answers, clock readings, reports, usage, cluster changes. */
+/**
+ * Targets for frames with MessagePack payloads: the hello and its answers, clock readings, reports, usage, cluster
+ * changes.
+ */
 import fc from 'fast-check';
 import { USAGE_COLUMNS } from '../../../src/api/usage.ts';
 import { VERSION_BOUND, VERSIONS, type VersionRange } from '../../../src/api/versions.ts';

@@ -1,4 +1,7 @@
-/** Targets for the Redis protocol: commands cut anywhere, and a whole connection, whose answers a client must be able to parse. */
+/**
+ * Targets for the Redis protocol: commands cut anywhere, and a whole connection, whose answers a client must be able to
+ * parse.
+ */
 import { PlayedAccess } from '../../api/played-access.ts';
 import { PlayedShedding } from '../../api/played-shedding.ts';
 import { EventEmitter } from 'node:events';

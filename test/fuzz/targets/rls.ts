@@ -1,4 +1,7 @@
-/** Targets for Envoy's rate limit protocol, in bytes and in JSON. A parsed request is valid, or refused by naming a field. */
+/**
+ * Targets for Envoy's rate limit protocol, in bytes and in JSON. A parsed request is valid, or refused by naming a
+ * field.
+ */
 import fc from 'fast-check';
 import { InvalidFieldError } from '../../../src/api/fields.ts';
 import { invalidInListed } from '../../../src/api/listed.ts';

@@ -55,7 +55,7 @@ function run(input: Buffer): Outcome {
 
 const per = fc.constantFrom('second', 'minute', 'hour', 'day');
 const limit = fc.integer({ min: 1, max: 1_000_000 });
-/** What the few fields that random rules have leave out. */
+/** Fields that random rules rarely contain. */
 const detailed = fc
   .record(
     {

@@ -22,7 +22,7 @@ import { nearJson } from './json.ts';
 /** Bytes of the length before a chunk. */
 const LENGTH_BYTES = 2;
 const DIGEST_BYTES = 8;
-/** What is no command or record, and what only a newer program reads. */
+/** Values that are no command or record, and values that only a newer program reads. */
 const META_ERRORS = [MetaDecodeError, NewerClusterError];
 
 /** Chunks behind their lengths; what is longer than there are bytes ends with them. */

@@ -1,4 +1,7 @@
-/** Targets for the records of a database: entries, snapshot chunks, group state, the seal over all records, and the owner. */
+/**
+ * Targets for the records of a database: entries, snapshot chunks, group state, the seal over all records, and the
+ * owner.
+ */
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import {
