@@ -1,13 +1,13 @@
 /**
- * Who belongs to a group, and how that changes. By the committed log alone, whatever way a configuration came to a node:
+ * Checks the members of groups and their changes by the committed log alone, however a node got its configuration:
  *
- * - a replica goes by the configuration that the log has for what it has applied, to the last learner and the epoch, also
- *   when it was told by a snapshot or started again;
- * - whoever is promoted has the entry by which it came in on its disk;
- * - no change asks for a majority that the leader has not heard for long;
- * - whoever enters has on disk that it was offered for this version of the nodes, so it does not forget the replica;
- * - a version is settled when every group has its members, and has them because of it;
- * - an id that left never comes back.
+ * - A replica uses the configuration that the log has at its applied index, including learners and epoch, also after a
+ *   snapshot or a restart.
+ * - A promoted node has the entry by which it joined on its disk.
+ * - No change needs a majority that the leader has not heard for long.
+ * - A joining node has its offer for this version of the nodes on disk, so that it does not forget the replica.
+ * - A version is settled when every group has its members, as a result of this version.
+ * - The id of a node that left is never used again.
  */
 import { decodeConfig, membersOf } from '../../raft/membership.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';

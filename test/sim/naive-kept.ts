@@ -160,8 +160,8 @@ export class NaiveKept {
   }
 
   /**
-   * Why it cannot be set, in which case nothing changes. All of these rules must be in force and their limits large
-   * enough, otherwise none is set.
+   * Why the used amount cannot be set. All of these rules must be in force and their limits large enough, otherwise
+   * nothing changes.
    */
   refusesUse(
     userId: string,

@@ -1,20 +1,20 @@
 /**
- * Group time must not fall behind either. While nothing is broken, and no clock is wrong:
+ * Group time must not fall behind either. While there is no fault, and no clock is wrong:
  *
- * - a replica's estimate is its leader's, but for what the last message it anchored to was under way, which is counted
- *   from the leader's turn to the follower's: the path, and a write that either of them waits for;
- * - from one stamp of a log to the next, and from the first of an office to each of its others, group time passes as real
- *   time does, but for the slowest allowed clock, a millisecond of rounding, and that delay once for every office that
- *   ended between them: who took it over went by what it had last heard;
- * - so who is denied has used up its limit in real time too, within the rule's window and as much longer as the offices
- *   that ended since may have cost.
+ * - A replica's estimate equals its leader's, except for the delay of the last message it is based on. The delay counts
+ *   from the leader's turn (one pass of the event loop) to the follower's: the path, and a write that either waits for.
+ * - Between two stamps of a log, and from the first stamp of a leadership to its others, group time passes like real
+ *   time. Allowed are the slowest clock, a millisecond of rounding, and that delay once for every leadership that ended
+ *   in between: the new leader used the time that it had last heard.
+ * - A denied request has therefore used up its limit in real time too, within the rule's window plus what the
+ *   leaderships that ended since may have cost.
  *
- * How long the cluster was idle, or how it lost a leader, plays no part: heartbeats, hand-overs and snapshots carry group
- * time, and a process that starts learns it from its leader. Excused is only what nobody could tell it:
+ * It does not matter how long the cluster was idle, or how it lost a leader: heartbeats, hand-overs and snapshots carry
+ * group time, and a process that starts learns it from its leader. Only these are excused:
  *
- * - a process that takes office before it heard anybody, because its group had no quorum without it, knows the time of
- *   its last entry;
- * - a snapshot shows the time at which it began to be sent; whoever has just installed one waits for a heartbeat.
+ * - A process that becomes leader before it heard from any node, because its group had no quorum without it, knows only
+ *   the time of its last entry.
+ * - A snapshot shows the time at which its sending began. A node that has just installed one waits for a heartbeat.
  */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
