@@ -120,7 +120,7 @@ export class SimDatabase implements KeyValueDatabase {
 
   async close(): Promise<void> {}
 
-  /** The next batch fails. `fate` tells whether it is on disk nevertheless. */
+  /** The next batch fails. `fate` says whether it is on disk nevertheless. */
   failNext(fate: Fate): void {
     this.#nextFailure = fate;
   }

@@ -4,7 +4,7 @@
  */
 import type { Random } from './random.ts';
 
-/** The chance that a usual world has a fault. A fault that succeeds rarely is tried more often. */
+/** The chance that a usual world has a fault. A fault that rarely takes effect is drawn more often. */
 const FAULT_CHANCES = {
   isolate: 0.12,
   isolateLeader: 0.12,

@@ -337,7 +337,7 @@ export class LimitChecker {
     this.#answers.looked(this.#group(id), request, standing, committedIndex);
   }
 
-  /** A client was told that its request, the only one with this id, was not proposed. */
+  /** A client got the answer that its request, the only one with this id, was not proposed. */
   refused(requestId: string): void {
     check(
       !this.#logged.has(requestId),

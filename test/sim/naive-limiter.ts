@@ -308,7 +308,7 @@ export class NaiveLimiter {
     return { decision, charged };
   }
 
-  /** A grant whose time is later than now counts no more; its stamp stays, with what others used at it. */
+  /** A grant whose time is later than now counts no more; its stamp stays, with the costs of other grants at it. */
   #refund(asked: Asked, place: Place, entry: Entry): Decision {
     const nowMillis = entry.timeMillis;
     const remembered = this.#requests.find(asked, { index: Infinity, nowMillis: nowMillis + 1 });
