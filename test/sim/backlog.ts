@@ -39,7 +39,7 @@ export class Backlog {
   }
 
   /**
-   * It reads the next request. No other has the same arrival time, so an observer recognizes its questions by their
+   * It reads the next request. No other has the same arrival time, so an observer recognises its questions by their
    * deadline.
    */
   arrives(): number {

@@ -1,6 +1,6 @@
 /**
  * Observes the questions that nodes ask for the limits of described requests, and reports them to all checkers as if a
- * client had asked. It recognizes such a question by its deadline: clients name none.
+ * client had asked. It recognises such a question by its deadline: clients name none.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';

@@ -1,5 +1,5 @@
 /**
- * The network between simulated nodes. As in TCP, each node sends on the connections that it dialed, and frames of one
+ * The network between simulated nodes. As in TCP, each node sends on the connections that it dialled, and frames of one
  * connection arrive in order. Paths can be cut one way or both: then frames wait and arrive in a burst when the path
  * heals, unless the connection broke before.
  */
@@ -46,7 +46,7 @@ export interface NetworkInit {
   readonly ids: readonly NodeId[];
   readonly after: (delayMillis: number, run: () => void) => void;
   readonly now: () => number;
-  /** A connection broke that `from` had dialed and still wants. */
+  /** A connection broke that `from` had dialled and still wants. */
   readonly broke?: (from: NodeId) => void;
 }
 
@@ -239,7 +239,7 @@ export class SimNetwork {
     }
   }
 
-  /** One connection breaks, and is dialed again. */
+  /** One connection breaks, and is dialled again. */
   break(from: NodeId, to: NodeId): void {
     this.#break(this.#paths.get(from, to), false);
   }
@@ -262,7 +262,7 @@ export class SimNetwork {
     const soon = (cut: boolean): number => (cut ? SILENT_MILLIS_MAX : 0) + random.exponential(1);
     after(soon(path.cut), () => {
       const target = endpoint(to);
-      // A node that has dialed again meanwhile is connected.
+      // A node that has dialled again meanwhile is connected.
       if (target.isUp && path.epoch === epoch && !path.connected) target.peerLost(from);
     });
     if (senderIsGone) return;

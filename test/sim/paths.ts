@@ -1,4 +1,4 @@
-/** From each simulated node to each other one: the connection it dialed, and the frames on their way. */
+/** From each simulated node to each other one: the connection it dialled, and the frames on their way. */
 import type { NodeId } from '../../raft/types.ts';
 import type { Hello, Sender } from '../../src/wire/hello.ts';
 import type { FrameDecoder, FrameType } from '../../src/wire/frame.ts';
@@ -17,7 +17,7 @@ export interface Frame {
 export interface Path {
   readonly from: NodeId;
   readonly to: NodeId;
-  /** The connection `from` dialed. */
+  /** The connection `from` dialled. */
   connected: boolean;
   /** The hello sent on it. */
   hello: Hello | undefined;

@@ -4,7 +4,7 @@
  *
  * - Each partition has as many distinct nodes as there are copies, all of that version.
  * - Only the moves that a membership change requires are made. A joining node gets its part, rounded up, and no other
- *   node gets anything. Each copy of a leaving node goes to one other node. A replacement gets exactly what it replaces.
+ *   node gets anything. Each copy of a leaving node goes to one other node. A replacement gets just that.
  * - No node holds or leads much more than its part. With labels, other laws replace this one and the previous one
  *   (spread-checker.ts).
  * - Every node that knows the version uses it, however it learned of it.

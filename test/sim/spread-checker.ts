@@ -1,6 +1,6 @@
 /**
- * Checks which copies share a host or a zone in every committed placement, by the labels alone and by trying all possible
- * rows:
+ * Checks which copies share a host or a zone in every committed placement, by the labels alone and by trying all
+ * possible rows:
  *
  * - Labelled nodes never share a host for copies of one partition if there are enough hosts. No row shares more hosts
  *   than necessary, and no row shares more zones than the best of those.
