@@ -252,7 +252,7 @@ describe('whoever takes backups', () => {
     const events: Backup[] = [];
     const client = new BackupClient({
       random: () => 0,
-      // Nobody listens there.
+      // A port without a listener.
       targets: () => [{ id: 2, port: 1 }],
       record: (event) => events.push(event),
       folder: join(folder, 'backups'),

@@ -56,10 +56,10 @@ export class FaultNetwork {
     return found.proxy;
   }
 
-  /** Sets the faults of everything that travels from one node to another, whichever of them dialed. */
+  /** Sets the faults of everything that travels from one node to another, whichever of them dialled. */
   set(from: NodeId, to: NodeId, faults: Faults): void {
     this.link(from, to).forward.set(faults);
-    // A node sends only on connections that it dialed. The way back carries only the news that the connection was
+    // A node sends only on connections that it dialled. The way back carries only the news that the connection was
     // closed.
     const { cut, blackHole, clog, neverRead, delayMillis, jitterMillis } = faults;
     const isStopped = [cut, blackHole, clog, neverRead].includes(true);

@@ -18,7 +18,7 @@ function resetSocket(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-/** One dialed connection, and the proxy's own connection to the target. */
+/** One dialled connection, and the proxy's own connection to the target. */
 class Connection {
   readonly #proxy: FaultProxy;
   readonly #client: Socket;

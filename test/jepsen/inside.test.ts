@@ -32,7 +32,7 @@ describe('the module inside a node', () => {
    * may be paused at any moment.
    */
   async function clocks(): Promise<{
-    /** Of the wall clock. */
+    /** Bounds of how far the wall clock is ahead. */
     leastAheadMillis: number;
     mostAheadMillis: number;
     monotonic: number;

@@ -115,7 +115,7 @@ describe('nemeses', () => {
     expect(lines).toEqual(['skipped: earthquake (needs a fault line)']);
   });
 
-  /** What ran, and at the same time as what, without a cluster. */
+  /** The faults of a mix and which ran together, without a cluster. */
   async function mixed(seed: number): Promise<{ story: string[]; sizes: number[]; doubles: number }> {
     const context = createContext({ cluster, seed, tempo: 0 });
     const story: string[] = [];

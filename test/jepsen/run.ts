@@ -193,7 +193,7 @@ interface Life {
   readonly options: RunOptions;
 }
 
-/** What only the run itself has observed. */
+/** Observations of the run itself. */
 interface Seen {
   /** Faults, and times in which the machine was too slow. */
   readonly bands: readonly NemesisBand[];

@@ -150,7 +150,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   };
 }
 
-/** What the databases of the stopped nodes show, both as results and as input for other checkers. */
+/** The evidence from the databases of the stopped nodes, both as results and as input for other checkers. */
 interface Logged {
   readonly checks: readonly CheckResult[];
   readonly fates: Fates;

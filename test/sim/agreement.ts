@@ -1,4 +1,7 @@
-/** Who belongs to a simulated cluster, and whether its nodes agree on that and on what they hold, once nothing is broken. */
+/**
+ * The members of a simulated cluster, and whether its nodes agree on them and on their partitions, once there are no
+ * faults.
+ */
 import { isQuorum, type JointVoters } from '../../raft/quorum.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
@@ -6,7 +9,7 @@ import { hasBusyNodes } from './loads.ts';
 import type { SimNode } from './sim-node.ts';
 import type { World } from './world.ts';
 
-/** Those who belong to the cluster, or did until all partitions have moved. */
+/** The members, including those that leave until all partitions have moved. */
 export function livingMembers({ meta, nodes }: World): SimNode[] {
   const members = new Set([...(meta?.nodes ?? []), ...(meta?.leaving ?? [])].map(({ id }) => id));
   return nodes.filter(
@@ -15,7 +18,7 @@ export function livingMembers({ meta, nodes }: World): SimNode[] {
   );
 }
 
-/** Those that were removed and still run, or that bear an id which is another's. */
+/** Nodes that were removed and still run, or that use the id of another node. */
 export function outsiders({ meta, nodes }: World): SimNode[] {
   const left = meta?.retired.filter((id) => !meta.leaving.some((node) => node.id === id)) ?? [];
   return nodes.filter(
@@ -24,19 +27,20 @@ export function outsiders({ meta, nodes }: World): SimNode[] {
   );
 }
 
-/** No member is lost for good: where one is, and nobody takes its place, another one that restarts may be one too many. */
+/** No member is lost for good. With a lost and unreplaced member, another one that restarts may be one too many. */
 export function isWhole(world: World): boolean {
   return livingMembers(world).length >= (world.meta?.nodes ?? world.settings.config.nodes).length;
 }
 
-/** What is not yet as it should be in the end; undefined if nothing. */
+/** The first final condition that does not hold yet; undefined if all do. */
 export function disagreement(world: World, members: readonly SimNode[]): string | undefined {
   return behind(world, members) ?? unaware(world) ?? unreleased(members) ?? ungathered(world, members);
 }
 
 /**
- * Where leaders gather all members name the same node, which may lead, and it leads all that is placed on it. In several zones, or where no
- * node holds everything, they gather nowhere, and where a node was busy they may have spread for a while.
+ * Where leaders gather, all members name the same node, which may lead, and it leads all of its partitions. With
+ * several zones, or where no node holds everything, they gather nowhere. If a node was busy, they may have spread for a
+ * while.
  */
 function ungathered(world: World, members: readonly SimNode[]): string | undefined {
   const { settings, placement } = world;
@@ -62,13 +66,16 @@ function ungathered(world: World, members: readonly SimNode[]): string | undefin
     : `leaders gather on node ${target}, but partition ${foreign} is not led there`;
 }
 
-/** Whatever was reserved in vain is given back where all are healthy. */
+/** Reservations without a grant are refunded once all nodes are healthy. */
 function unreleased(members: readonly SimNode[]): string | undefined {
   const found = members.find(({ core }) => (core?.requests.reservations.pendingCount ?? 0) > 0);
   return found === undefined ? undefined : `node ${found.id} has not given back what it reserved in vain`;
 }
 
-/** Members hold what is placed on them, all of it, and nothing else: but who waits to be replaced by one that never comes keeps its copy. */
+/**
+ * Members hold exactly the partitions placed on them, completely. Exception: a node that waits for a replacement which
+ * never comes keeps its copy.
+ */
 function behind({ placement, raft }: World, members: readonly SimNode[]): string | undefined {
   for (let partition = 0; partition < placement.partitionCount; partition += 1) {
     const group = groupOfPartition(partition);
@@ -88,7 +95,7 @@ function behind({ placement, raft }: World, members: readonly SimNode[]): string
   return undefined;
 }
 
-/** Whoever belongs to the cluster no more, or never did, knows it. */
+/** A node that is not a member knows it. */
 function unaware(world: World): string | undefined {
   const found = outsiders(world).find((node) => !knowsItIsOut(node));
   return found === undefined
@@ -101,7 +108,7 @@ function knowsItIsOut({ core, isStranger }: SimNode): boolean {
   return state === 'removed' || (isStranger && state === 'refused');
 }
 
-/** For a violation: what everybody knows and holds. */
+/** For a violation: what each node knows and holds. */
 export function stateOf({ meta, nodes, network, settings }: World): string {
   const lines = [`nodes: ${JSON.stringify(meta)}`];
   for (const node of nodes) {
@@ -127,14 +134,14 @@ export function stateOf({ meta, nodes, network, settings }: World): string {
   return lines.join('\n');
 }
 
-/** Have these nodes a quorum of the group, all together and without any of those that are `apart`? */
+/** Whether these nodes have a quorum of the group, all together and without each of those that are `apart`. */
 export function hasQuorums(config: JointVoters, ids: readonly NodeId[], apart: readonly NodeId[]): boolean {
   const isQuorumWithout = (without?: NodeId): boolean =>
     isQuorum(config, (voter) => voter !== without && ids.includes(voter));
   return isQuorumWithout() && apart.every(isQuorumWithout);
 }
 
-/** One of them has a replica of the partition to which its rules have come. */
+/** One of them has a replica of the partition which has received its rules. */
 export function haveRules(nodes: readonly SimNode[], partition: number): boolean {
   return nodes.some(({ core }) => core?.partitions.get(partition)?.ruleTable !== undefined);
 }

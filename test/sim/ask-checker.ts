@@ -1,6 +1,7 @@
 /**
- * How nodes ask each other for decisions, from the frames they send and what their partitions are asked: nobody asks around for what no client asked
- * it, nothing is passed on more than once, and a crowd of requests without a leader does not become a crowd of questions.
+ * How nodes ask each other for decisions, from the frames they send and the questions to their partitions. No node asks
+ * for a request that no client sent it, no request is relayed more than once, and many requests without a leader do not
+ * cause a flood of questions.
  */
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { UserRequest } from '../../src/api/user-request.ts';
@@ -14,23 +15,25 @@ export interface AskCheckerInit {
   readonly now: () => number;
   readonly nodes: number;
   readonly deadlineMillis: number;
-  /** The longest pause between two rounds of asking around. */
+  /** The longest pause between two rounds of asking all nodes. */
   readonly pauseMillis: number;
-  /** A process may look so much later whether a deadline has passed. */
+  /** A process may check this much later whether a deadline has passed. */
   readonly lateMillis: number;
   readonly partitionOf: (userId: string) => number;
 }
 
 /**
- * Questions about one partition that a node may send in the time of a deadline, for each request it was asked then: of its
- * leader, around it when that falls silent, and once more of each when it comes back or hands over. And one more whenever a
- * connection breaks.
+ * The most questions about one partition that a node may send within a deadline, per request: to its leader, to the
+ * others when that falls silent, and once more to each when it comes back or hands over. One more for each broken
+ * connection.
  */
 const PER_REQUEST_MAX = 5;
-/** And beyond that, in rounds: those whose pauses are shorter, as they grow; every new leader begins them anew. */
+/**
+ * In addition, this many rounds: those with shorter pauses, since the pauses grow. Every new leader starts them again.
+ */
 const SHORT_ROUNDS_MAX = 12;
 
-/** What a turn brings about leaves at its end, and the next may be late. */
+/** Frames of a turn (one pass of the event loop) leave at its end, and the next turn may be late. */
 export const TURN_MILLIS = 5;
 
 /** Moments, oldest first. */
@@ -50,15 +53,15 @@ class Recent {
 
 export class AskChecker {
   readonly #init: AskCheckerInit;
-  /** What clients asked each node, how many of them wait for an answer, and when the last got one. */
+  /** The clients' requests at each node: how many wait for an answer, and when the last got one. */
   readonly #asked = new Map<string, { waiting: number; answeredAt: number }>();
   /** When a node last sent a frame with this request. */
   readonly #sentAt = new Map<string, number>();
   /** When a partition of a node was last asked for this request, and did not answer at once. */
   readonly #takenAt = new Map<string, number>();
-  /** Where a node was told that it may pass a request on to, and how often it was told and has not done so. */
+  /** Nodes to which a node may relay a request, and how often it was allowed to and has not done so. */
   readonly #permits = new Map<string, Map<NodeId, number>>();
-  /** Whom each node was ever asked for. */
+  /** The users that each node was ever asked for. */
   readonly #users = new Set<string>();
   readonly #requests = new Map<string, Recent>();
   readonly #questions = new Map<string, Recent>();
@@ -79,7 +82,7 @@ export class AskChecker {
     recentOf(this.#requests, `${node}/${this.#init.partitionOf(userId)}`).add(this.#init.now());
   }
 
-  /** `node` is asked for something that is about this key: it may look who leads its partition. */
+  /** `node` got a request about this key: it may look up the leader of the key's partition. */
   concerns(node: NodeId, userId: string): void {
     this.#users.add(`${node}/${userId}`);
   }
@@ -102,7 +105,7 @@ export class AskChecker {
     return (this.#sentAt.get(keyOf(node, userId, requestId)) ?? -Infinity) >= sinceMillis;
   }
 
-  /** Listens to what the partition of a node is asked. */
+  /** Observes the questions to the partition of a node. */
   observe(node: NodeId, app: GroupApplication): void {
     if (!(app instanceof Partition)) return;
     const decide = app.decide.bind(app);
@@ -129,7 +132,7 @@ export class AskChecker {
       check(from !== to, () => `node ${from} asks itself over the network for ${userId}`);
       this.#sentAt.set(key, this.#init.now());
       const asked = this.#asked.get(key);
-      // A node looks for a leader itself while it refuses what it is asked at once.
+      // A node may look for a leader itself while it refuses the requests at once.
       const isOwn = asked !== undefined || (isForLeader && this.#users.has(`${from}/${userId}`));
       const permits = relayTo === 0 ? this.#permits.get(key)?.get(to) : undefined;
       const isPermitted = permits !== undefined;
@@ -148,7 +151,7 @@ export class AskChecker {
         const given = this.#permits.get(there) ?? new Map<NodeId, number>();
         this.#permits.set(there, given.set(relayTo, (given.get(relayTo) ?? 0) + 1));
       } else if (permits !== undefined && permits > 0) {
-        // It may have been on its way for long: what is passed on counts when that is done.
+        // The frame may have been on its way for long: a relayed request counts at the time of its relay.
         this.#permits.get(key)?.set(to, permits - 1);
         recentOf(this.#requests, `${from}/${partition}`).add(this.#init.now());
       }
@@ -162,7 +165,7 @@ export class AskChecker {
     const questions = recentOf(this.#questions, key);
     questions.add(now());
     const asked = questions.countSince(now() - deadlineMillis);
-    // Those that came earlier may still have been open at the beginning.
+    // Requests that came earlier may still have been open at the beginning.
     const requests = recentOf(this.#requests, key).countSince(now() - 2 * deadlineMillis - lateMillis);
     const breaks = recentOf(this.#breaks, String(from)).countSince(now() - deadlineMillis);
     const rounds = SHORT_ROUNDS_MAX + Math.ceil(deadlineMillis / pauseMillis);
@@ -175,17 +178,19 @@ export class AskChecker {
   }
 }
 
-/** One request, as far as it is looked at here. */
+/** One request, with the fields needed here. */
 interface Question {
   readonly partition: number;
   readonly relayTo: NodeId;
   readonly userId: string;
   readonly requestId: string | undefined;
-  /** A look by a rule that every partition knows. */
+  /** A peek by a rule that every partition knows. */
   readonly isForLeader: boolean;
 }
 
-/** Ways, what operators say, then the batch as it stands in the log. None: a sign of life is asked for. */
+/**
+ * The frame holds the routes, the operators' changes, then the batch as it is in the log. Without any it is a probe.
+ */
 function questionsIn(payload: Uint8Array): Question[] {
   let at = 0;
   const integer = (): number => {
@@ -193,11 +198,11 @@ function questionsIn(payload: Uint8Array): Question[] {
     return value < 128 ? value : value - 128 + 128 * integer();
   };
   const ways = Array.from({ length: integer() }, () => {
-    // Behind them the version of the rules that matched it.
+    // After them comes the version of the rules that matched the request.
     const [, , partition, relayTo] = [integer(), integer(), integer(), integer(), integer()];
     return { partition, relayTo };
   });
-  // What operators say stands for itself, each behind its length; the others are in the batch.
+  // Operators' changes are stored separately, each after its length; the others are in the batch.
   const operators = ways.length === 0 ? [] : Array.from({ length: integer() }, () => integer());
   for (let said = 0; said < operators.length; said += 1) {
     const bytes = integer();
@@ -217,7 +222,7 @@ function questionsIn(payload: Uint8Array): Question[] {
   );
 }
 
-/** Stands where a request has its id: no client names one like it. */
+/** Used in place of a request id: no client uses an id like it. */
 const LOOK = 'a look';
 
 function idOf(request: UserRequest): string | undefined {

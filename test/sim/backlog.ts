@@ -1,4 +1,7 @@
-/** A process that may be paused: what comes meanwhile waits, and is as old as it is when it is read at last. */
+/**
+ * The input of a process that may be paused: requests that arrive meanwhile wait, and their age counts from their
+ * arrival.
+ */
 import type { Random } from './random.ts';
 
 export interface BacklogInit {
@@ -10,32 +13,35 @@ export interface BacklogInit {
   readonly tick: () => void;
 }
 
-/** So many requests may come at one moment, and by so much their door times differ: far less than anything takes. */
+/** The most requests that may come at one moment. Their arrival times differ by less than anything takes. */
 const ARRIVALS_MAX = 65_536;
 const ARRIVAL_MILLIS = 2 ** -24;
 
 export class Backlog {
   readonly #init: BacklogInit;
   isPaused = false;
-  /** Real time at which the last pause ended; while one lasts, the future. */
+  /** Real time at which the last pause ended; during a pause, the future. */
   pausedAt = 0;
   #waiting: (() => void)[] = [];
   #tickIsLate = false;
   #arrivals = 0;
   #pausedMillis = 0;
-  /** By the machine's clock: when it was paused, while it reads what came since. */
+  /** By the machine's clock: when it was paused, while it reads its backlog. */
   #drainedMillis: number | undefined;
 
   constructor(init: BacklogInit) {
     this.#init = init;
   }
 
-  /** When what it reads now came in. */
+  /** The arrival time of what it reads now. */
   get doorMillis(): number {
     return (this.#drainedMillis ?? this.#init.monotonicMillis()) + this.#arrivals * ARRIVAL_MILLIS;
   }
 
-  /** It reads the next request. No other has its door time, so whoever looks on knows by its deadline what is asked for it. */
+  /**
+   * It reads the next request. No other has the same arrival time, so an observer recognises its questions by their
+   * deadline.
+   */
   arrives(): number {
     this.#arrivals = (this.#arrivals + 1) % ARRIVALS_MAX;
     return this.doorMillis;
@@ -48,7 +54,7 @@ export class Backlog {
 
   tick(): void {
     if (!this.isPaused) this.#init.tick();
-    // Timers of a stopped process fire once when it goes on.
+    // Timers of a stopped process fire once when it continues.
     else this.#tickIsLate = true;
   }
 
@@ -58,7 +64,7 @@ export class Backlog {
     this.pausedAt = Infinity;
   }
 
-  /** `inProcess` runs a step if the process lives on after those before it. */
+  /** `inProcess` runs a step if the process still lives after those before it. */
   resume(inProcess: (step: () => void) => void): void {
     if (!this.isPaused) return;
     this.isPaused = false;

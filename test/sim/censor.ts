@@ -1,11 +1,13 @@
-/** What never arrives while all else does: messages of group 0 at some nodes, and some leaders' own entries. */
+/**
+ * Drops selected messages while all others arrive: messages of group 0 to some nodes, and some leaders' own entries.
+ */
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { decodePeerMessages, encodePeerMessages } from '../../src/wire/peer-messages.ts';
 
 export class Censor {
-  /** Nothing of group 0 reaches these. */
+  /** No message of group 0 reaches these. */
   readonly #blind = new Set<NodeId>();
   readonly #withheld = new Set<NodeId>();
 
@@ -14,13 +16,13 @@ export class Censor {
     else this.#blind.delete(node);
   }
 
-  /** Entries of its own term are cut off from what this node sends, and nothing else. */
+  /** Removes entries of its own term from the messages of this node, and nothing else. */
   withhold(node: NodeId, isWithheld: boolean): void {
     if (isWithheld) this.#withheld.add(node);
     else this.#withheld.delete(node);
   }
 
-  /** What of these messages is sent, in as many payloads as it takes. */
+  /** The part of these messages that is sent, in as many payloads as necessary. */
   passed(from: NodeId, to: NodeId, payload: Uint8Array): readonly Uint8Array[] {
     const isBlind = this.#blind.has(to);
     const isWithheld = this.#withheld.has(from);
@@ -32,7 +34,10 @@ export class Censor {
   }
 }
 
-/** A beat may be, too: whoever is blind hears none, and has a heartbeat of each other group instead. */
+/**
+ * A beat (the common heartbeat of resting groups) may be one, too: a blind node gets none, and gets a heartbeat of each
+ * other group instead.
+ */
 function isOfMeta(sent: PeerMessage): boolean {
   return !('group' in sent) || sent.group === META_GROUP;
 }

@@ -26,7 +26,7 @@ export interface ClientWorld {
   committedIndex(group: number): number;
   /** The leader of the partition of this user, and group time there. */
   leading(userId: string): { readonly node: SimNode; readonly groupMillis: number } | undefined;
-  /** The client was told that this request was not proposed, so no log of `group` may ever hold it. */
+  /** The client got the answer that this request was not proposed, so no log of `group` may hold it. */
   nowhere(group: number, requestId: string): void;
   /** A partition or a node may have no room for another user. */
   mayBeFull(): boolean;

@@ -1,6 +1,6 @@
 /**
- * Users of the simulated cluster: they ask any node, with and without timestamps, costs and request ids, repeat what
- * got lost, and hold the cluster to its word on every answer.
+ * Users of the simulated cluster: they ask any node, with and without timestamps, costs and request ids, repeat lost
+ * requests, and check every answer.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { CustomerRequest } from '../../src/api/customer.ts';
@@ -22,10 +22,10 @@ import type { GroupId } from '../../raft/types.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
-/** So many election timeouts later somebody else leads. */
+/** After this many election timeouts another node leads. */
 const ELECTIONS_MAX = 4;
 const AT_ONCE = 0.1;
-/** What a process may take on top: a tick, and the answers it still lets pass. */
+/** The extra time that a process may take: a tick, and the answers it still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
 export class Clients {
@@ -38,12 +38,15 @@ export class Clients {
   readonly refunders: Refunders;
   readonly crowds: Crowds;
   readonly patience: Patience;
-  /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
+  /** By user and id: a repeated request may get the answer of an attempt that still waits. */
   readonly #firstInvoked = new Map<string, number>();
   isActive = true;
-  /** Multiplies the time between two moments of asking. It grows once nothing breaks, where one more request shows little. */
+  /**
+   * Multiplies the time between two moments of asking. It grows once there are no faults, when one more request shows
+   * little.
+   */
   slowness = 1;
-  /** While nothing is broken, every request must be decided. */
+  /** While there is no fault, every request must be decided. */
   mustDecideSince = Infinity;
   requests = 0;
   grants = 0;
@@ -53,7 +56,7 @@ export class Clients {
   atCapacity = 0;
   broken = 0;
 
-  /** A node gives up what it leads, or was handed a moment ago: there may have to be elections. */
+  /** A node hands over what it leads, or was handed a moment ago: there may have to be elections. */
   leadersGiveUp(): void {
     const { electionMillis } = this.#world.settings.timing;
     const overMillis = this.#world.now() + ELECTIONS_MAX * electionMillis;
@@ -100,7 +103,7 @@ export class Clients {
   #next(): void {
     const { meanMillis, atOnceMax } = this.#world.settings.clients;
     this.#world.after(this.#random.exponential(meanMillis * this.slowness), () => {
-      // Whoever loads a page asks for several things in one moment, often at one node.
+      // A page load causes several requests at one moment, often at one node.
       const count = this.#random.chance(0.5) ? 1 : this.#random.between(1, atOnceMax);
       if (this.isActive && !this.#isAsleep) this.#askFor(count);
       this.#next();
@@ -132,7 +135,7 @@ export class Clients {
     if (this.patience.mayAsk(this.#world.partitionOf(request.userId))) this.attempt(node, request, 1);
   }
 
-  /** What a user would ask for next. */
+  /** The next request of a user. */
   draw(): AllowRequest {
     return this.#requests.next();
   }
@@ -162,7 +165,7 @@ export class Clients {
     node.allow(request, (answer, partition) => this.#answered(attempt, answer, partition));
   }
 
-  /** Exactly once, and in time, unless the process is gone or was paused. */
+  /** Each attempt is answered exactly once, and in time, unless the process is gone or was paused. */
   #watch(attempt: Attempt): void {
     const { requestDeadlineMillis, tickMillis } = this.#world.settings.timing;
     const patienceMillis = requestDeadlineMillis + 3 * tickMillis + LATE_MILLIS_MAX;
@@ -187,7 +190,7 @@ export class Clients {
     check(!attempt.answered, () => `${JSON.stringify(request)} was answered twice`);
     attempt.answered = true;
     this.#world.asks.answered(node.id, request);
-    // What a node says after its end reaches nobody.
+    // Answers of a process after its end reach no client.
     if (node.life !== attempt.life || !node.isUp) return;
     this.#open.delete(attempt);
     this.#world.story.step(4, node.id, answer.kind === 'decision' && answer.decision.allowed ? 1 : 0);
@@ -280,7 +283,10 @@ export class Clients {
     this.#repeats.unanswered(attempt, proposed);
   }
 
-  /** Its node has sent it on, or has put it into its own log; what is on its way out leaves with the end of the turn. */
+  /**
+   * The node has forwarded the request, or appended it to its own log. Outgoing frames leave at the end of the turn
+   * (one pass of the event loop).
+   */
   #mustHaveLeft({ node, request, invokedAt }: Attempt): void {
     const { asks, after } = this.#world;
     const { life } = node;
@@ -298,7 +304,7 @@ export class Clients {
     return cost > 1 || (rule !== '' && tables.some(({ rules }) => rules.every(({ id }) => id !== rule)));
   }
 
-  /** A process ended: whoever waited for it learns nothing. */
+  /** A process ended: its clients get no answer. */
   lost(node: SimNode): void {
     this.refunders.lost(node);
     for (const attempt of this.#open) {
@@ -321,18 +327,18 @@ export class Clients {
     this.grants += 1;
     this.#requests.granted(request);
     this.#repeats.granted(request, decision.decided.timeMillis);
-    // What was asked under one id with other limits too may be granted by those.
+    // A request under the same id with other limits may be granted by those.
     const isSure = request.askedDigest === undefined || !this.#requests.isShared(request);
     if (isSure) this.#observed.granted(attempt, decision);
     this.refunders.granted(request, decision, attempt.invokedAt);
   }
 
-  /** An operator wants this of a key: it may be granted more, or less. */
+  /** An operator requests this change of a key: it may be granted more, or less. */
   operated(request: CustomerRequest): void {
     this.#observed.operated(request);
   }
 
-  /** What the clients saw, without a look inside: no certain violation in real time. */
+  /** Checks that the clients' view, without internal knowledge, proves no violation in real time. */
   checkObserved(): void {
     this.#observed.check();
   }

@@ -1,7 +1,7 @@
 /**
- * What nodes must find out about their clocks, and what not. The simulator knows how each clock runs; a run has at most
- * one machine whose clock is wrong. Nobody else is ever accused. That one finds out in time while it can compare with a
- * majority, leads nothing then, and is taken back when its clock has been right for long enough.
+ * What nodes must find out about their clocks, and what not. The simulator knows how each clock runs, and a run has at
+ * most one machine whose clock is wrong. No other node is ever accused. The wrong one notices in time while it can
+ * compare with a majority, leads nothing then, and is accepted again when its clock has been right for long enough.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
@@ -17,14 +17,14 @@ export interface ClockCheckerInit {
   readonly network: SimNetwork;
   readonly now: () => number;
   readonly after: (delayMillis: number, run: () => void) => void;
-  /** A node found its clock wrong, and gives up what it leads. */
+  /** A node found its clock wrong, and hands over what it leads. */
   readonly found: () => void;
 }
 
 const LOOK_MILLIS = 100;
 /** Pings leave once a second. */
 const PING_MILLIS = 1_000;
-/** What was found is remembered for so long, or twice as long as it took to find it. */
+/** A finding is remembered for this long, or twice as long as it took to find it. */
 const REMEMBERED_MILLIS_MIN = 30_000;
 
 export class ClockChecker {
@@ -32,7 +32,7 @@ export class ClockChecker {
   /** Two nodes have heard each other without a break since then. Keys are pairs, the lower id first. */
   readonly #inTouchSince = new Map<string, number>();
   readonly #unfitSince = new Map<NodeId, number>();
-  /** A process knows of another node since then: it compares with nobody else. */
+  /** A process has known another node since then. It compares only with nodes it knows. */
   readonly #knownSince = new Map<string, number>();
 
   constructor(init: ClockCheckerInit) {
@@ -47,7 +47,7 @@ export class ClockChecker {
     });
   }
 
-  /** A node says that its verdict has changed. */
+  /** A node reports a changed verdict. */
   judged(node: SimNode, verdict: ClockVerdict): void {
     const { story, now, found } = this.#init;
     story.tell(() => `node ${node.id} judges its clock: ${JSON.stringify(verdict)}`);
@@ -112,7 +112,7 @@ export class ClockChecker {
     return this.#inTouchSince.get(`${a.id} ${a.life} ${b.id} ${b.life}`) ?? Infinity;
   }
 
-  /** In touch with a majority of the nodes it knows, for so long. */
+  /** In touch with a majority of the nodes it knows, for this long. */
   #canCompare(node: SimNode, millis: number): boolean {
     const { nodes, now } = this.#init;
     const known = this.#knownTo(node);
@@ -125,7 +125,10 @@ export class ClockChecker {
     return compared.length > known.length / 2;
   }
 
-  /** Two round trips, many times longer than most, or as long as paths crawl, and a few pings, of which some are lost. */
+  /**
+   * Two round trips, many times longer than most, or as long as slow paths take, and a few pings, of which some are
+   * lost.
+   */
   #foundMillis({ clock }: SimNode): number {
     const { network, timing } = this.#init.settings;
     const crawlMillis = network.crawlShare > 0 ? network.crawlMillis : 0;
@@ -156,7 +159,7 @@ export class ClockChecker {
     check(leaderships === 0, () => `node ${node.id} leads ${leaderships} groups, and its clock is unfit`);
   }
 
-  /** The longest it can be held to what took its whole life to find. */
+  /** The longest time that a finding may last if it took the whole life of the process to make. */
   #checkTakenBack(node: SimNode): void {
     const { wrongness, sameSinceMillis } = node.clock;
     if (wrongness !== 1 || !node.isRunning || !this.#unfitSince.has(node.id)) return;

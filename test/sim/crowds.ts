@@ -16,7 +16,7 @@ export interface CrowdsInit {
 }
 
 const CROWD = 60;
-/** For worlds whose limits it exceeds. */
+/** For `crowded` worlds, which have too little room for it. */
 const CROWD_LARGE = 150;
 const TRIES_MAX = 10;
 /** Asked one after the other, so that each is a separate entry. */

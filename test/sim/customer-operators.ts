@@ -1,6 +1,6 @@
 /**
- * Operators who say something of keys while everything breaks: limits of their own, a block, a reset, what is used, at any node, now and then only
- * for the version that they know. Whatever they are told must be what the log made of it, while they waited.
+ * Operators who change keys during faults, at any node: their own limits, a block, a reset, a used amount, sometimes
+ * only for the version that they know. Each answer must be the result in the log, committed while the operator waited.
  */
 import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
 import type { LimitOverride } from '../../src/api/customer-record.ts';
@@ -15,12 +15,12 @@ import { check } from './story.ts';
 
 const LIMITS = [0, 1, 2, 3, 5, 20, 60];
 const BURSTS = [1, 5, 30];
-/** Of the rule, whatever its limit: some are above it. */
+/** The used amount, regardless of the rule's limit: some are above it. */
 const USED = [0, 0, 1, 2, 5, 20];
 const TIERS = [undefined, 'gold', 'free'];
-/** An operator who knows a version asks for that, or for none. */
+/** Chance that an operator who knows a version names it. */
 const FOR_VERSION = 0.4;
-/** Blocks do not last: they leave little to look at. */
+/** Blocks are brief, since a blocked key leaves little to check. */
 const ACTIONS = [
   'read',
   'put',
@@ -34,7 +34,7 @@ const ACTIONS = [
   'set',
   'set',
 ] as const;
-/** Of a block that ends. Some are over before anybody asks, some outlast a failover. */
+/** The duration of a block that ends. Some end before any request, some outlast a failover. */
 const BLOCK_MILLIS = [1, 40, 300, 1_000, 3_000, 20_000];
 const ENDS = 0.6;
 /** A tick, and the answers a process still lets pass. */
@@ -44,11 +44,11 @@ export interface CustomerOperatorsInit {
   readonly world: ClientWorld;
   readonly operators: OperatorSettings;
   readonly isActive: () => boolean;
-  /** Since then nothing is broken, and everything must be answered. */
+  /** Since then there is no fault, and everything must be answered. */
   readonly mustDecideSince: () => number;
-  /** What is asked of a key may change what it is granted. */
+  /** A change of this key may change its grants. */
   readonly asking: (request: CustomerRequest) => void;
-  /** Through whatever `node` has for customers; undefined: there are none. */
+  /** Through the customer API of `node`; undefined: it has none. */
   readonly askCustomer?: (
     node: SimNode,
     customer: { readonly id: string; readonly action: CustomerAction },
@@ -68,7 +68,7 @@ interface Attempt {
 export class CustomerOperators {
   readonly #init: CustomerOperatorsInit;
   readonly #random: Random;
-  /** By key: the version that was told last. */
+  /** By key: the last reported version. */
   readonly #versions = new Map<string, number>();
   readonly #open = new Set<Attempt>();
 
@@ -181,7 +181,7 @@ export class CustomerOperators {
         return;
       }
       case 'invalid':
-        // Which rules there are is for its node to know: it may be behind.
+        // The node may be behind on the rules that exist.
         check(
           action.type === 'set' || (action.type === 'put' && action.overrides.length > 0),
           () => `refused as invalid: ${words()}`,
@@ -205,12 +205,12 @@ export class CustomerOperators {
     }
   }
 
-  /** A process ended: whoever waited for it learns nothing. */
+  /** A process ended: its operators get no answer. */
   lost(node: SimNode): void {
     for (const attempt of this.#open) if (attempt.node === node) this.#open.delete(attempt);
   }
 
-  /** At the end of a run nobody waits any more. */
+  /** At the end of a run no operator waits any more. */
   checkAnswered(): void {
     const { now, settings } = this.#init.world;
     const oldMillis = now() - 4 * settings.timing.requestDeadlineMillis;
@@ -221,7 +221,7 @@ export class CustomerOperators {
   }
 }
 
-/** Those that a world has, if any. */
+/** The operators of a world, if it has any. */
 export function customerOperatorsOf(
   world: ClientWorld,
   clients: Pick<Clients, 'isActive' | 'mustDecideSince' | 'operated'>,

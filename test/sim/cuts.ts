@@ -1,4 +1,4 @@
-/** Paths that are cut, and which ones a partition of the network cuts. */
+/** Cut paths, and the sets of paths that a network partition cuts. */
 import type { NodeId } from '../../raft/types.ts';
 import type { SimNetwork } from './network.ts';
 
@@ -6,14 +6,14 @@ export type Path = [from: NodeId, to: NodeId];
 
 export class Cuts {
   readonly #network: SimNetwork;
-  /** How many faults want a path cut: it heals when none does. */
+  /** The number of faults that cut each path: it heals when none does. */
   readonly #wanted = new Map<string, number>();
 
   constructor(network: SimNetwork) {
     this.#network = network;
   }
 
-  /** Returns what heals these paths again. */
+  /** Returns a function that heals these paths. */
   cut(paths: readonly Path[]): () => void {
     for (const [from, to] of paths) {
       this.#want(from, to, 1);
@@ -42,14 +42,14 @@ export function bothWays(some: readonly NodeId[], others: readonly NodeId[]): Pa
   );
 }
 
-/** Without these everybody sees a majority, and no two the same. */
+/** Without these paths each node sees a majority, and no two nodes see the same one. */
 export function ringOf(order: readonly NodeId[]): Path[] {
   const near = Math.max(1, Math.floor((order.length - 1) / 4) || 1);
   const paths: Path[] = [];
   for (const [i, a] of order.entries()) {
     for (const [j, b] of order.entries()) {
       const apart = Math.min((i - j + order.length) % order.length, (j - i + order.length) % order.length);
-      // Three nodes are a ring already: one of its paths goes.
+      // Three nodes are a ring already: one of its paths is cut.
       const isFar = order.length > 3 ? apart > near : (i === 0 && j === 2) || (i === 2 && j === 0);
       if (apart > 0 && isFar) paths.push([a, b]);
     }

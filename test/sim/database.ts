@@ -1,7 +1,7 @@
 /**
- * The database under the store of a simulated node: keys and values in memory, batches that take virtual time and are lost
- * or kept as a whole. LevelDB puts a batch into one record of its log, under one checksum: one that reached the disk in
- * part is dropped when the log is read. A third outcome, `torn`, is a database that breaks its word: the store must notice.
+ * The database under the store of a simulated node: keys and values in memory. A batch takes virtual time and is lost
+ * or kept as a whole. LevelDB puts a batch into one record of its log, under one checksum, and drops a partly written
+ * one when it reads the log. A third outcome, `torn`, is a database that breaks this promise: the store must notice.
  */
 import type { KeyValueDatabase, Operation } from '../../storage/database.ts';
 import { EMPTY_DIGEST } from '../../storage/digest.ts';
@@ -14,10 +14,10 @@ import type { Fate } from '../../storage/memory-store.ts';
 import { encodeStoreRecord } from '../../storage/records.ts';
 import { verifyRecords } from '../../storage/verify.ts';
 
-/** What is on a disk: values by key, which stands as text of one character a byte. */
+/** The contents of a disk: values by key, where a key is a string with one character per byte. */
 export type DiskContent = ReadonlyMap<string, Buffer>;
 
-/** What a disk holds without a batch, with a part of it, and with all of it. */
+/** The contents of a disk without a batch, with a part of it, and with all of it. */
 export interface TornBatch {
   readonly before: DiskContent;
   readonly torn: DiskContent;
@@ -27,7 +27,7 @@ export interface TornBatch {
 /** The same for all nodes, so that directories can be compared. */
 const MASK = new Mask(Uint8Array.from({ length: MASK_BYTES }, (_, i) => (i * 151 + 90) % 256));
 
-/** Nobody here looks at it: whose database it is, is judged by `SimIdentity`. */
+/** Unused here: `SimIdentity` checks the owner of a database. */
 const IDENTITY: StoreIdentity = {
   nodeId: 0,
   incarnation: '',
@@ -38,7 +38,7 @@ function textOf(key: Buffer): string {
   return key.toString('latin1');
 }
 
-/** What the bootstrap of a directory leaves. */
+/** The contents after the bootstrap of a directory. */
 export function emptyDisk(): DiskContent {
   const { key, value } = encodeStoreRecord({ batch: 1, digest: EMPTY_DIGEST, groupCount: 0 });
   return new Map([[textOf(key), value]]);
@@ -54,7 +54,8 @@ export class SimDatabase implements KeyValueDatabase {
 
   /**
    * @param schedule calls its argument once, later: then the batch in flight is on disk
-   * @param reading a promise is about to be settled with what was read
+   *
+   * @param reading a promise is about to be settled with the result of a read
    */
   constructor(
     content: DiskContent,
@@ -73,7 +74,7 @@ export class SimDatabase implements KeyValueDatabase {
   syncedBatch(operations: Operation[], done: (error?: unknown) => void): void {
     this.#inFlight = operations;
     this.#schedule(() => {
-      // A crash in between has taken it away.
+      // A crash in between has removed it.
       if (this.#inFlight !== operations) return;
       this.#inFlight = undefined;
       const fate = this.#nextFailure;
@@ -87,7 +88,7 @@ export class SimDatabase implements KeyValueDatabase {
     applyTo(this.#content, operations);
   }
 
-  /** A disk, or a database, that does not keep its word: some operations of the batch in flight took effect. */
+  /** A disk or database that breaks its promise: some operations of the batch in flight took effect. */
   torn(below: (bound: number) => number): TornBatch | undefined {
     const operations = this.#inFlight ?? [];
     if (operations.length < 2) return undefined;
@@ -119,7 +120,7 @@ export class SimDatabase implements KeyValueDatabase {
 
   async close(): Promise<void> {}
 
-  /** The next batch fails; `fate` says whether it is on disk all the same. */
+  /** The next batch fails. `fate` says whether it is on disk nevertheless. */
   failNext(fate: Fate): void {
     this.#nextFailure = fate;
   }

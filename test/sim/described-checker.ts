@@ -130,7 +130,7 @@ export class DescribedChecker {
     return round.first;
   }
 
-  /** A node asks for a shadow rule. The answer affects only the count of the shadow rule in its partition. */
+  /** A node asks for a shadow rule. The answer affects only what its partition counts. */
   tried(asking: Asking, request: AllowRequest): void {
     const version = this.#versions.asked(request);
     const expected = this.limits.of(asking, version, { record: asking.customer?.known(), isTrial: true });

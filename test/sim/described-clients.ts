@@ -1,6 +1,6 @@
 /**
- * Users who say what their request is, and leave to the rules which limits it is under: at any node, with and without ids, and
- * once more at another one where they got no answer, or to see that nothing is granted twice.
+ * Users who send descriptors and leave it to the rules to find the limits: at any node, with and without ids, and again
+ * at another node if they got no answer, or to check that nothing is granted twice.
  */
 import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { ClientWorld } from './client-world.ts';
@@ -14,10 +14,10 @@ const ADDRESSES = 3;
 const USERS_MAX = 8;
 const ATTEMPTS_MAX = 4;
 const REUSE = 0.03;
-/** What they ask leads to several partitions, which only the rules know: they wait for all as for one. */
+/** Their requests lead to several partitions, which only the rules know. They wait for all partitions as for one. */
 const ANY_PARTITION = 0;
 const AGAIN_MILLIS = 300;
-/** Of so many ids one is given back, and so long after its grant. */
+/** One id in this many is refunded, this long after its grant. */
 const REFUNDED_EACH = 4;
 const REFUND_MILLIS = 150;
 /** A tick, and the answers a process still lets pass. */
@@ -28,9 +28,9 @@ export interface DescribedClientsInit {
   readonly watch: DescribedWatch;
   readonly meanMillis: number;
   readonly isActive: () => boolean;
-  /** Since then nothing is broken, and everything must be decided. */
+  /** Since then there is no fault, and everything must be decided. */
   readonly mustDecideSince: () => number;
-  /** All partitions decide by what was asked for last. */
+  /** All partitions decide by the rules that were requested last. */
   readonly areRulesSettled: () => boolean;
 }
 
@@ -65,7 +65,7 @@ export class DescribedClients {
     });
   }
 
-  /** What a user would ask for next. */
+  /** The next request of a user. */
   draw(): Question {
     const random = this.#random;
     const { clients } = this.#init.world.settings;
@@ -87,7 +87,7 @@ export class DescribedClients {
     this.#last = request;
     if (last?.requestId === undefined || !random.chance(REUSE)) return request;
     this.#shared.add(last.requestId);
-    // The same with another cost alone is another request, too.
+    // The same request with another cost is another request, too.
     if (random.chance(0.5)) return { ...last, cost: last.cost === 2 ? 1 : 2 };
     return { ...request, requestId: last.requestId };
   }
@@ -98,7 +98,7 @@ export class DescribedClients {
     if (nodes.length > 0) this.#ask(this.#random.pick(nodes), request, count);
   }
 
-  /** As one of several in a body. `done` is told what the node says, if it does. */
+  /** Asks as one item of a batch. `done` gets the node's answer, if there is one. */
   askOnce(node: SimNode, request: Question, done: AskDone): void {
     this.#ask(node, request, 1, done);
   }
@@ -118,7 +118,7 @@ export class DescribedClients {
       this.#maybeAgain(request, answer, count);
       done?.(answer, partition);
     });
-    // Its process may be gone: then it hears nothing, and asks another one.
+    // If its process is gone, the client gets no answer and asks another node.
     world.after(4 * world.settings.timing.requestDeadlineMillis, () => {
       if (!isAnswered && node.life !== life) this.#maybeAgain(request, undefined, count);
     });
@@ -162,7 +162,7 @@ export class DescribedClients {
         return;
       }
       case 'invalid': {
-        // Nobody has applied a document yet, or a cost is above a limit.
+        // No document is applied yet, or a cost is above a limit.
         const isNew = answer.field === 'descriptors' && node.core?.meta.state?.definitions === undefined;
         check(isNew || answer.field === 'cost', () => `refused as invalid: ${words()}`);
         return;
@@ -183,7 +183,7 @@ export class DescribedClients {
     }
   }
 
-  /** Who gives back follows from the id, and is not drawn: so nothing else is drawn otherwise because of it. */
+  /** The id decides whether it is refunded, without a draw, so all other draws stay the same. */
   #maybeRefund(request: Question): void {
     const { world, watch, isActive } = this.#init;
     const number = Number(request.requestId?.slice(1) ?? 0);

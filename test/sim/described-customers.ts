@@ -1,5 +1,6 @@
 /**
- * Described requests of customers, held to what operators said of those: whatever answers one was so at some time since it was asked.
+ * Checks described requests of customers against the operators' records: the record behind an answer was in force at
+ * some time since the request.
  */
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { CustomerLedger } from './customer-ledger.ts';
@@ -16,12 +17,12 @@ export class DescribedCustomers {
     this.#limits = limits;
   }
 
-  /** All records that its customer ever had; none, if the request is of nobody. */
+  /** All records that its customer ever had; none if the request has no customer. */
   recordsOf({ customer }: Asking): readonly CustomerRecord[] {
     return customer === undefined ? [NO_RECORD] : this.#ledger.recordsSince(customer.key, -Infinity);
   }
 
-  /** What a request is granted by was so at some time since it was asked, in one of the attempts to ask it. */
+  /** The record behind a grant was in force at some time since one of the attempts began. */
   mustBeInPlace(
     attempts: readonly { readonly asking: Asking; readonly record: CustomerRecord | undefined }[],
   ): void {
@@ -36,7 +37,7 @@ export class DescribedCustomers {
     });
   }
 
-  /** It is under the limit that denies it, by some record that was so since it was asked. */
+  /** The limit that denies the request applies to it, by some record in force since it was asked. */
   mustBeUnder(asking: Asking, version: number, denying: string): void {
     const { customer, askedAt } = asking;
     if (customer === undefined) return;

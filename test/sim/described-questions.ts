@@ -1,4 +1,4 @@
-/** What nodes ask for described requests, as it is heard: data, and words for it. */
+/** The observed questions of nodes for described requests: data, and their text form. */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
@@ -12,13 +12,13 @@ import type { SimNode } from './sim-node.ts';
 export interface PartitionQuestion {
   readonly node: SimNode;
   readonly request: AllowRequest | RefundRequest | LookRequest;
-  /** For whom; undefined: what is given back, and nobody waits for; and who looks which rules are in force. */
+  /** The request it is for. Undefined: a refund that no client waits for, or a query for the rules in force. */
   readonly asking: Asking | undefined;
   readonly askedAt: number;
   answered(answer: AllowAnswer | RefundAnswer | LookAnswer, partition: number): void;
 }
 
-/** What a process says after its end reaches nobody. */
+/** Answers of a process after its end reach no client. */
 export function isCurrent(node: SimNode, life: number): boolean {
   return node.life === life && node.isUp;
 }
@@ -29,7 +29,7 @@ export function wordOf(answer: AllowAnswer): string {
   return answer.isRepeat === true ? 'repeated' : answer.decision.allowed ? 'granted' : 'denied';
 }
 
-/** Which rules are in force, where those of the node find no limit? */
+/** Whether this asks which rules are in force, because those of the node find no limit. */
 export function isOfRules({ ruleId }: LookRequest): boolean {
   return ruleId === '0/1ms';
 }
@@ -44,7 +44,7 @@ export function questionOfRules(world: ClientWorld, node: SimNode, request: Look
   };
 }
 
-/** A user gives back what lies in one partition. */
+/** A user refunds the part of a grant in one partition. */
 export function questionOfRefund(
   world: ClientWorld,
   node: SimNode,
@@ -64,7 +64,7 @@ export function questionOfRefund(
   };
 }
 
-/** What the partition of these limits alone would have told: the others were looked at. */
+/** The answer of the partition for these limits alone: the node has peeked at the others. */
 export function ofShare(request: AllowRequest, answer: AllowAnswer): AllowAnswer {
   if (answer.kind !== 'decision' || answer.decision.limits === undefined) return answer;
   const { limits, ...decision } = answer.decision;

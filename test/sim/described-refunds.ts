@@ -1,6 +1,6 @@
 /**
- * Users who give back what a request by descriptors was granted, at any node: which reservations such a refund may reach, and that
- * nothing of it stays charged once its user was told so.
+ * Users who refund the grant of a described request, at any node. Checks which reservations such a refund may reach,
+ * and that nothing stays charged once its user got the answer.
  */
 import type { RefundQuestionAnswer, RefundQuestionDone, RefundRequest } from '../../src/api/refund.ts';
 import type { Question } from '../../src/api/question.ts';
@@ -11,29 +11,29 @@ import type { KnownReservation } from './settled-reservations.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
-/** A refund that a node is asked for. */
+/** A refund that a client requested from a node. */
 export interface Refunding {
   readonly request: Question;
   readonly node: SimNode;
 }
 
 export class DescribedRefunds {
-  /** By process and deadline, which no two have in common. */
+  /** By process and deadline; no two share them. */
   readonly #open = new Map<string, Refunding>();
-  /** What users have asked to give back, and what they were told to be free. */
+  /** Refunds that users have requested, and those that were answered as done. */
   readonly #asked = new Set<string>();
   readonly #free = new Set<string>();
   /**
-   * By key and id: the numbers of the attempts that a log has granted, the next once the id of the one before was forgotten; undefined:
-   * it reserved nothing.
+   * By key and id: the numbers of the attempts that a log has granted, each after the id of the one before was
+   * forgotten; undefined: it reserved nothing.
    */
   readonly #granted = new Map<string, (number | undefined)[]>();
-  /** By question: the keys under which users have asked for its grant. */
+  /** By question: the keys under which users have requested its refund. */
   readonly #placesAsked = new Map<string, Set<string>>();
-  /** Ids of reservations that refunds of users were asked for. */
+  /** Ids of reservations for which refunds of users were sent. */
   readonly #reached = new Set<string>();
 
-  /** A user asks `node`. `done` is told what its process tells, but not what it tells after its end. */
+  /** A user asks `node`. `done` gets the answer of its process, unless that comes after the process has ended. */
   ask(node: SimNode, request: Question, deadlineMillis: number, done: RefundQuestionDone): void {
     const { life } = node;
     const refunding = { request, node };
@@ -49,12 +49,12 @@ export class DescribedRefunds {
     });
   }
 
-  /** For which user a node asks this; undefined: for none. */
+  /** The user for whom a node asks this; undefined: for none. */
   of(node: SimNode, deadlineMillis: number): Refunding | undefined {
     return this.#open.get(processWords(node, deadlineMillis));
   }
 
-  /** Somebody has given, or wants to give, this back. */
+  /** A user has refunded this, or wants to. */
   isAsked(request: Question): boolean {
     return this.#asked.has(wordsOf(request));
   }
@@ -72,7 +72,7 @@ export class DescribedRefunds {
     return known !== undefined && mustStay(known.round) && wordsOf(known.asking.request) === wordsOf(request);
   }
 
-  /** A node asks to give back a reservation, or the grant itself, on behalf of a user. */
+  /** A node asks for the refund of a reservation, or of the grant itself, on behalf of a user. */
   reaches(
     { request }: Refunding,
     { userId, requestId }: RefundRequest,
@@ -100,7 +100,8 @@ export class DescribedRefunds {
       const grants = this.#grantsOf(round);
       const isGranted = grants.length === 1 && grants[0] === round.first?.request.attempt;
       const isFree = isGranted && this.#free.has(wordsOf(asking.request));
-      // Other rules may lead a retry elsewhere, where it is granted once more: a refund finds one of the two.
+      // Other rules may lead a retry to another partition, where it is granted once more: a refund finds one of the
+      // two.
       if (!isFree || this.#hasMoved(asking.request, round)) continue;
       const { requestId = '' } = own.request;
       check(
@@ -115,7 +116,7 @@ export class DescribedRefunds {
     return first === undefined ? [] : (this.#granted.get(placeOf({ first })) ?? []);
   }
 
-  /** A refund of this request was asked under another key than that of this round. */
+  /** A refund of this request was requested under another key than that of this round. */
   #hasMoved(request: Question, { first }: Round): boolean {
     const asked = this.#placesAsked.get(wordsOf(request)) ?? new Set();
     return [...asked].some((userId) => userId !== first?.request.userId);

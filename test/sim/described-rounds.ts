@@ -1,6 +1,6 @@
 /**
- * A described request at one node, as its questions tell it from outside: rounds by one version of the rules, each with its
- * reservations and the question under the request's own id. Plain data, and what follows from it.
+ * A described request at one node, as its questions show it from outside: rounds by one version of the rules, each with
+ * its reservations and the question under the request's own id. Plain data and functions of it.
  */
 import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
@@ -12,20 +12,20 @@ import type { ExpectedLimit } from './documents.ts';
 import { wordsOfStanding } from './naive-judgement.ts';
 import type { SimNode } from './sim-node.ts';
 
-/** Of every reservation, and of no client's request. */
+/** The prefix of the ids of reservations. No client's request has it. */
 export const RESERVED = '~';
 
 export interface Reservation {
   readonly request: AllowRequest;
   answer: AllowAnswer | undefined;
   readonly askedAt: number;
-  /** Its node has asked to give it back. */
+  /** Its node has asked for the refund. */
   isReleased: boolean;
-  /** What it was told of that last, and when. Undefined: nobody has answered yet. */
+  /** The last answer to the refund, and when it came. Undefined: there is none yet. */
   release: { readonly answer: RefundAnswer; readonly at: number } | undefined;
 }
 
-/** One limit that was looked at, and what its partition said. */
+/** A peek at one limit, and the answer of its partition. */
 export interface LimitLook {
   readonly request: LookRequest;
   readonly standing: Standing;
@@ -34,12 +34,12 @@ export interface LimitLook {
 /** By one version of the rules. */
 export interface Round {
   readonly version: number;
-  /** What its node went by of its customer. */
+  /** The record of its customer that its node used. */
   readonly record: CustomerRecord | undefined;
-  /** By partition, the one that is asked last in front. */
+  /** By partition. The one that is asked last comes first. */
   readonly shares: readonly (readonly ExpectedLimit[])[];
   readonly reservations: Reservation[];
-  /** Others have denied it, and its node asks whether the record is still what it went by. */
+  /** Other limits have denied it, and its node checks whether the record is still the one that it used. */
   isRechecked: boolean;
   /** Under the request's own id. */
   first: { answer: AllowAnswer | undefined; readonly request: AllowRequest } | undefined;
@@ -50,28 +50,28 @@ export interface Asking {
   readonly node: SimNode;
   readonly life: number;
   readonly askedAt: number;
-  /** Rules of this version, or newer ones, were in force when it came: that was told. */
+  /** Rules of this version, or newer ones, were known to be in force when it came. */
   readonly rulesAtLeast: number;
   readonly rounds: Round[];
-  /** Whose request it is, and what its node knows of that now. */
+  /** The customer of the request, and what its node knows of the customer now. */
   readonly customer:
     | {
         readonly key: string;
         readonly known: () => CustomerRecord;
-        /** What it went by when it denied, by the state of that partition after that entry. */
+        /** The record that it used when it denied by the state of that partition after that entry. */
         readonly wentBy: (partition: number, index: number) => CustomerRecord;
       }
     | undefined;
-  /** That its node has just read that this is so; and that its customer is blocked, and how long it is told to wait for that. */
+  /** The record that its node has just read and confirmed; and the reported wait if its customer is blocked. */
   confirmed: CustomerRecord | undefined;
   blockedMillis: number | undefined;
-  /** What its node went by when it asked for an earlier grant. */
+  /** The record that its node used when it asked for an earlier grant. */
   recalledBy: CustomerRecord | undefined;
-  /** How its limits stood where its node looked at them, as others had denied it. */
+  /** The status of its limits when its node peeked at them, after others had denied it. */
   readonly looked: LimitLook[];
-  /** How often its node asked how one of them stands, answered or not. */
+  /** How many peeks at its limits its node sent, answered or not. */
   looks: number;
-  /** What is remembered under its id, if that was asked for: a round was refused. */
+  /** The remembered grant under its id, if the node asked for it, because a round was refused. */
   recalled: AllowAnswer | undefined;
   isAnswered: boolean;
   /** Its process ended before it was answered. */
@@ -105,26 +105,27 @@ export function isGrant(answer: AllowAnswer | undefined): boolean {
   return answer?.kind === 'decision' && answer.decision.allowed;
 }
 
-/** Nothing is, or will be, charged by what was answered so. */
+/** With this answer nothing is or will be charged. */
 export function isCertainlyNone(answer: AllowAnswer | undefined): boolean {
   if (answer === undefined || isGrant(answer)) return false;
   return answer.kind !== 'unavailable' || !answer.proposed;
 }
 
-/** A grant of an attempt before. */
+/** The grant of an earlier attempt. */
 export function isRepeat(answer: AllowAnswer | undefined): boolean {
   return answer?.kind === 'decision' && answer.isRepeat === true;
 }
 
-/** The request was, or may have been, granted by this round: what it reserved must stay. */
+/** This round granted the request, or may have: its reservations must stay. */
 export function mustStay({ first }: Round): boolean {
   return first !== undefined && !isCertainlyNone(first.answer) && !isRepeat(first.answer);
 }
 
 /**
- * What its node goes by of its customer if it asks anew: what it has read, or, if it was matched once more since, what it knows.
+ * The record of its customer that its node uses if it asks anew: the one that it has read, or, if the request was
+ * matched again since, the one that it knows.
  *
- * @param guardVersion that the question is bound to, if it is
+ * @param guardVersion the version that the question is bound to, if it is
  */
 export function recordOf(
   { customer, confirmed }: Asking,
@@ -135,8 +136,8 @@ export function recordOf(
 }
 
 /**
- * What its node compares with what it reads of the customer now: the record by which the last round went, if others denied
- * that round and nobody has asked yet whether it is still so; undefined: what the node knows.
+ * The record that its node compares with the one it reads now: that of the last round, if others denied that round and
+ * the node has not checked the record yet; undefined: the one that the node knows.
  */
 export function recheckedRecord({ rounds }: Asking): CustomerRecord | undefined {
   const last = rounds.at(-1);
@@ -147,7 +148,7 @@ export function recheckedRecord({ rounds }: Asking): CustomerRecord | undefined 
   return last.record;
 }
 
-/** It is what a partition said when its node looked at that limit. */
+/** The decision is the partition's answer to a peek at that limit. */
 export function isLooked({ looked }: Asking, decision: Decision): boolean {
   const receipt = JSON.stringify(decision.decided);
   return looked.some(({ standing }) => {
@@ -158,7 +159,7 @@ export function isLooked({ looked }: Asking, decision: Decision): boolean {
   });
 }
 
-/** It was given back, and its node knows. */
+/** It was refunded, and its node knows. */
 export function isGivenBack({ release }: Reservation): boolean {
   return release?.answer.kind === 'refund' && release.answer.refund.refunded;
 }

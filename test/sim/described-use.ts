@@ -1,4 +1,7 @@
-/** All that a world has where rules come as documents: who applies them, who asks by descriptors, and who listens. Wires. */
+/**
+ * Connects the parts of a world with documents: the operator who applies them, the clients that use descriptors, and
+ * the checkers.
+ */
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { ClientWorld } from './client-world.ts';
 import type { Clients } from './clients.ts';
@@ -16,7 +19,7 @@ export interface DescribedUseInit {
   readonly clients: Pick<Clients, 'isActive' | 'mustDecideSince'>;
   /** From then on no document is applied. */
   readonly endOfChangesMillis: number;
-  /** Of the rules that were asked for last, as committed. */
+  /** The version of the last requested rules, as committed. */
   readonly wantedVersion: () => number;
 }
 

@@ -1,10 +1,13 @@
-/** Which rules have found the limits of described requests: no log charges a limit by others than those that found it. */
+/**
+ * The rule versions that found the limits of described requests: no log charges a limit by another version than the one
+ * that found it.
+ */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
 import { check } from './story.ts';
 
 export class DescribedVersions {
-  /** By what a log says of a question. */
+  /** Keyed by the fields of the question that a log shows. */
   readonly #foundBy = new Map<string, Set<number>>();
 
   /** A node asks this. Returns the version of the rules that found it. */

@@ -1,6 +1,6 @@
 /**
- * Listens to what nodes ask for the limits of described requests, and tells all checkers of it as if a client had asked. It
- * knows such a question by its deadline: clients name none.
+ * Observes the questions that nodes ask for the limits of described requests, and reports them to all checkers as if a
+ * client had asked. It recognises such a question by its deadline: clients name none.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';
@@ -35,9 +35,9 @@ export class DescribedWatch {
   readonly #open = new Set<PartitionQuestion>();
   /** Not answered yet. */
   readonly #askings = new Set<Asking>();
-  /** By process and deadline, which no two have in common. */
+  /** By process and deadline; no two share them. */
   readonly #byDeadline = new Map<string, Map<number, Asking>>();
-  /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
+  /** By user and id: a repeated request may get the answer of an attempt that still waits. */
   readonly #firstInvoked = new Map<string, number>();
   readonly #customers: CustomerWatch;
   #isOperator = false;
@@ -48,7 +48,7 @@ export class DescribedWatch {
     this.#customers = new CustomerWatch(world);
   }
 
-  /** A client asks `node`. `done` is told what its process tells, but not what it tells after its end. */
+  /** A client asks `node`. `done` gets the answer of its process, unless that comes after the process has ended. */
   ask(node: SimNode, request: Question, done: AskDone): Asking {
     const askedAt = this.#world.now();
     const customer = this.#customers.of(node, customerKeyOf(request.descriptors), askedAt);
@@ -70,17 +70,17 @@ export class DescribedWatch {
     return asking;
   }
 
-  /** A user gives back at `node` what this request was granted. */
+  /** A user requests at `node` the refund of this request. */
   refund(node: SimNode, request: Question, done: RefundQuestionDone): void {
     this.#checker.refunds.ask(node, request, this.#world.settings.timing.requestDeadlineMillis, done);
   }
 
-  /** Somebody gives, or has given, that back. */
+  /** A user requests this refund, or has done so. */
   isRefunded(request: Question): boolean {
     return this.#checker.refunds.isAsked(request);
   }
 
-  /** An operator says something of a customer at `node`. */
+  /** An operator changes a customer at `node`. */
   say(
     node: SimNode,
     { id, action }: { readonly id: string; readonly action: CustomerAction },
@@ -144,7 +144,7 @@ export class DescribedWatch {
     return askings;
   }
 
-  /** For whom a node asks this. */
+  /** The request for which a node asks this. */
   #askingOf(node: SimNode, request: AllowRequest | CustomerRequest, deadlineMillis: number): Asking {
     const asking = this.#ofProcess(node).get(deadlineMillis);
     check(
@@ -154,7 +154,7 @@ export class DescribedWatch {
     return asking;
   }
 
-  /** For whom a node reads the record of a customer. */
+  /** The request for which a node reads the record of a customer. */
   #reader(node: SimNode, request: CustomerRequest, deadlineMillis: number): Asking {
     const asking = this.#askingOf(node, request, deadlineMillis);
     check(
@@ -178,7 +178,7 @@ export class DescribedWatch {
     question.answered(answer, partition);
   }
 
-  /** On behalf of a user; undefined: it gives back for itself what it reserved. */
+  /** The refund is for a user; undefined: the node refunds its own reservation. */
   #takeBack(node: SimNode, request: RefundRequest, deadlineMillis: number): PartitionQuestion | undefined {
     const refunding = this.#checker.refunds.of(node, deadlineMillis);
     if (refunding === undefined || !this.#checker.refunded(refunding, request)) return undefined;
@@ -203,7 +203,7 @@ export class DescribedWatch {
     };
   }
 
-  /** A limit of a request that others denied; or which rules are in force. */
+  /** A peek at a limit of a request that others denied; or at the version of the rules in force. */
   #lookedAt(node: SimNode, request: LookRequest): PartitionQuestion {
     if (isOfRules(request)) return questionOfRules(this.#world, node, request);
     const ofNode = [...this.#askings].filter((one) => one.node === node && one.life === node.life);
@@ -228,14 +228,14 @@ export class DescribedWatch {
     };
   }
 
-  /** Was it granted before? It charges nothing, whatever becomes of it. */
+  /** A query for an earlier grant. It charges nothing, whatever the answer. */
   #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): PartitionQuestion {
     const asking = this.#askingOf(node, request, deadlineMillis);
     check(
       asking.request.requestId === request.requestId,
       () => `node ${node.id} recalls ${JSON.stringify(request)} on behalf of ${wordsOfAsking(asking)}`,
     );
-    // It goes on by that if nothing was granted before, whatever its node hears meanwhile.
+    // If there is no earlier grant the node continues with this record, even if it learns of another meanwhile.
     asking.confirmed ??= asking.customer?.known();
     asking.recalledBy = asking.confirmed;
     const askedAt = this.#world.now();
@@ -283,14 +283,14 @@ export class DescribedWatch {
     };
   }
 
-  /** A node denies what none of its questions was: it must be what the leader of that partition would have told. */
+  /** A node denies without a question: it must be the denial that the leader of that partition would have given. */
   #deniedUnasked(asking: Asking, request: AllowRequest, answer: AllowAnswer, partition: number): void {
     const { node, life } = asking;
     check(
       answer.kind === 'decision' && answer.decision.decided.position === undefined,
       () => 'it asked nobody',
     );
-    // What it recalled and looked at took a while.
+    // The recalls and peeks took a while.
     const leads = (): boolean => node.core?.partitions.get(partition)?.leader === node.id;
     check(
       isCurrent(node, life) && (asking.recalled !== undefined || asking.looks > 0 || leads()),
@@ -301,7 +301,7 @@ export class DescribedWatch {
     this.#check(request, ofShare(request, answer), when);
   }
 
-  /** Against the log of its partition. */
+  /** Checks against the log of its partition. */
   #check(
     request: AllowRequest,
     answer: AllowAnswer,
@@ -314,14 +314,14 @@ export class DescribedWatch {
       const when = { committedIndex: this.#world.committedIndex(group), ...invoked };
       limits.answered(group, request, answer.decision, when);
     }
-    // Nobody else asks under the id of a reservation.
+    // Only its own node uses the id of a reservation.
     if (answer.kind === 'unavailable' && !answer.proposed && requestId.startsWith('~')) {
       limits.refused(requestId);
       this.#world.nowhere(group, requestId);
     }
   }
 
-  /** A process ended: whoever waited for it learns nothing. */
+  /** A process ended: its clients get no answer. */
   lost(node: SimNode): void {
     for (const question of this.#open) {
       if (question.node !== node) continue;
@@ -335,7 +335,7 @@ export class DescribedWatch {
     }
   }
 
-  /** At the end of a run nobody waits any more. */
+  /** At the end of a run no client waits any more. */
   checkAnswered(): void {
     const { now, settings } = this.#world;
     const oldMillis = now() - 4 * settings.timing.requestDeadlineMillis;

@@ -1,6 +1,6 @@
 /**
- * Faults of directories, most of them for good: lost, damaged, torn, made anew, or put back from an older copy. They happen
- * only where a quorum is left, and no promise hangs on what is forgotten.
+ * Faults of directories, most of them permanent: lost, damaged, torn, made anew, or put back from an older copy. They
+ * happen only where a quorum is left, and where the node forgets no promise.
  */
 import type { Faults, Hand } from './nemesis-world.ts';
 import type { SimNode } from './sim-node.ts';
@@ -17,7 +17,7 @@ export class DirectoryFaults {
     this.#hand = hand;
   }
 
-  /** Each is told where it happens: whether it does depends on what is broken already. */
+  /** Each is recorded where it happens: whether it does depends on the faults already active. */
   readonly faults: Faults<Name> = {
     loseDirectory: ({ victim }) => {
       if (!this.#mayLose(victim)) return;
@@ -65,7 +65,7 @@ export class DirectoryFaults {
         if (copies > 1) this.#restore(node, copies - 1);
         return;
       }
-      // What is in flight would be a promise more.
+      // A kept write would be one more promise.
       node.crash('lost');
       this.#told('restoreDirectory', node);
       wentBack(node.id, copy);

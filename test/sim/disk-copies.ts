@@ -1,4 +1,7 @@
-/** A disk that may go back to an older copy: what is copied, and whether a promise hangs on what would be forgotten. */
+/**
+ * A disk that may go back to an older copy: what is copied, and whether the node has promised anything that it would
+ * forget.
+ */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { diskOf, type GroupHistory, isOnQuorum } from './group-history.ts';
 import type { DiskMirror } from './mirror.ts';
@@ -17,8 +20,9 @@ export function copyOf(groups: ReadonlyMap<GroupId, GroupHistory>, node: NodeId)
 }
 
 /**
- * Whether the disk of `node` may go back to `copy` without breaking a promise: no vote and no change of the members is
- * forgotten, and everything else that is forgotten is on a quorum besides this node. See docs/internals/raft.md, "A disk that forgot".
+ * Whether the disk of `node` may go back to `copy` without breaking a promise: no vote and no membership change is
+ * forgotten, and everything else that is forgotten is on a quorum besides this node. See docs/internals/raft.md, "A disk that
+ * forgot".
  */
 export function mayGoBack(
   groups: ReadonlyMap<GroupId, GroupHistory>,
@@ -33,7 +37,7 @@ export function mayGoBack(
     const old = copy.get(id);
     if (disk === undefined) continue;
     if (old === undefined || old.term !== disk.term || old.vote !== disk.vote) return false;
-    // It would act by a configuration that others have left, and there it might be a quorum's last member.
+    // It would act by a configuration that the others have left, where it might be the last member of a quorum.
     if (old.commit < (group.configs.at(-1)?.index ?? 0)) return false;
     for (let index = old.baseIndex + 1; index <= disk.lastIndex; index += 1) {
       const term = disk.termAt(index) ?? group.log[index]?.entry.term;

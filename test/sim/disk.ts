@@ -1,6 +1,6 @@
 /**
- * The disk of a simulated node: the product's store on a database whose writes take virtual time, fail when told to, and
- * are lost or kept by a crash. Tells the checker what is durable the moment it is.
+ * The disk of a simulated node: the product's store on a database whose writes take virtual time, can be made to fail,
+ * and are lost or kept by a crash. Reports to the checker what is durable the moment it is.
  */
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId, StoredGroup } from '../../raft/types.ts';
@@ -28,15 +28,16 @@ export interface DiskWorld {
 }
 
 /**
- * `load`: before a group is read. `write`: a write was handed to the disk and is not durable. `durable`: it is, and
- * its process does not know. `delivered`: the process is about to learn. `read`: so it is of a chunk it asked for.
+ * `load`: before a group is read. `write`: a write was handed to the disk and is not durable. `durable`: it is durable,
+ * and its process does not know. `delivered`: the process is about to learn of it. `read`: the process is about to get
+ * a chunk that it asked for.
  */
 export type DiskBoundary = 'load' | 'write' | 'durable' | 'delivered' | 'read';
 
-/** No disk takes that long but one that a fault slows down. */
+/** Only a disk that a fault slows down takes this long. */
 const SLOW_MILLIS = 400;
 
-/** For whoever waits for a process that is gone. */
+/** For callers in a process that is gone. */
 const NEVER = new Promise<never>(() => {});
 
 export class SimDisk implements LogStore {
@@ -45,13 +46,13 @@ export class SimDisk implements LogStore {
   readonly #database: SimDatabase;
   /** Undefined until the first group is asked for. */
   #store: LevelStore | undefined;
-  /** Of each group: the index of the snapshot in effect, as far as this process knows. */
+  /** Per group: the index of the snapshot in effect, as far as this process knows. */
   readonly #snapshots = new Map<GroupId, number>();
   #inFlight: readonly GroupWrite[] | undefined;
   #failing: Fate | undefined;
-  /** Its process died, perhaps in the middle of a turn that goes on here: nothing of that reaches the disk. */
+  /** Its process died, perhaps in the middle of a turn that continues here: nothing of that reaches the disk. */
   #isOver = false;
-  /** Operations that take long, by what is called when they end. */
+  /** Slow operations, by the callback for their end. */
   readonly #slow = new Set<() => void>();
   /** Its chunks cannot be read any more. */
   #spoiled: SpoiledSnapshot | undefined;
@@ -76,7 +77,7 @@ export class SimDisk implements LogStore {
     if (this.#slow.delete(complete)) complete();
   }
 
-  /** What a slow disk is about is over in a moment. */
+  /** The current operations of a slow disk end at once. */
   hasten(): void {
     for (const complete of this.#slow) this.#world.after(1, () => this.#end(complete));
   }
@@ -91,7 +92,7 @@ export class SimDisk implements LogStore {
 
   async load(group: GroupId): Promise<StoredGroup | undefined> {
     if (!this.#world.reached('load')) return NEVER;
-    // Each group is a chain of promises of its own.
+    // Each group is a separate chain of promises.
     this.#world.settling();
     this.#store ??= await openSimStore(this.#database);
     const stored = await this.#store.load(group);
@@ -166,12 +167,12 @@ export class SimDisk implements LogStore {
     return this.#spoiled !== undefined && this.#snapshots.get(this.#spoiled.group) === this.#spoiled.index;
   }
 
-  /** All that is durable now. */
+  /** Everything that is durable now. */
   copy(): DiskContent {
     return this.#database.content;
   }
 
-  /** What is on the disk if only a part of the batch in flight is; undefined if it has no parts. */
+  /** The contents of the disk with only a part of the batch in flight; undefined if it has no parts. */
   torn(below: (bound: number) => number): TornBatch | undefined {
     return this.#database.torn(below);
   }
@@ -181,7 +182,7 @@ export class SimDisk implements LogStore {
     this.#database.failNext(fate);
   }
 
-  /** The process dies. What the next one finds. */
+  /** The process dies. Returns what the next one finds. */
   crash(fate: Fate): DiskContent {
     this.#isOver = true;
     const inFlight = this.#inFlight;

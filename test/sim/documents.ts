@@ -1,8 +1,11 @@
-/** What a document of rules means, once more: which limits a request is under by it. It shares no code with the product. */
+/**
+ * The meaning of a rule document, written again: the limits that it gives a request. It shares no code with the
+ * product.
+ */
 import type { Descriptors } from '../../src/api/descriptors.ts';
 
 export interface DocumentWindow {
-  /** Absent: it is called by its length. Empty: like its rule. */
+  /** Absent: the window is named by its length. Empty: it is named like its rule. */
   readonly name?: string;
   readonly limit: number;
   readonly windowMillis: number;
@@ -10,35 +13,35 @@ export interface DocumentWindow {
 
 export interface DocumentRule {
   readonly id: string;
-  /** Only of requests to this endpoint. */
+  /** Only for requests to this endpoint. */
   readonly match?: string;
-  /** Only of customers of this tier, or of who says so. */
+  /** Only for customers of this tier, or requests that name it. */
   readonly tier?: string;
-  /** A descriptor; absent: all requests are counted together. */
+  /** A descriptor. Absent: all requests are counted together. */
   readonly countsBy?: 'user' | 'ip' | 'endpoint' | 'customer';
-  /** What the cost of a request is multiplied by. */
+  /** Multiplies the cost of a request. */
   readonly cost: number;
   /** It denies nothing. */
   readonly isShadow: boolean;
-  /** In the order in which they are written. */
+  /** In the order of the document. */
   readonly windows: readonly DocumentWindow[];
 }
 
 export interface RulesDocument {
-  /** Of the table that is made of it. */
+  /** The version of the table made from it. */
   readonly version: number;
   readonly text: string;
   readonly rules: readonly DocumentRule[];
-  /** Requests that no rule is for, in shadow or not. */
+  /** Denies requests that no rule matches, shadow rules included. */
   readonly deniesUnmatched: boolean;
 }
 
 export interface DocumentSettings {
   /** Oldest first; the version of each is one more. */
   readonly list: readonly RulesDocument[];
-  /** Between two changes. */
+  /** The mean time between two changes. */
   readonly changeMeanMillis: number;
-  /** Between two requests by descriptors. */
+  /** The mean time between two described requests. */
   readonly clientMeanMillis: number;
 }
 
@@ -66,7 +69,7 @@ export function expectedLimits(
     );
 }
 
-/** The lengths that documents of the simulator have, and what they are called. */
+/** The lengths in the documents of the simulator, and their names. */
 const LENGTHS: ReadonlyMap<number, string> = new Map([
   [1_000, 'second'],
   [60_000, 'minute'],
@@ -77,7 +80,7 @@ export function windowIdOf(ruleId: string, { name, windowMillis }: DocumentWindo
   return `${ruleId}/${name ?? LENGTHS.get(windowMillis) ?? `${windowMillis}ms`}`;
 }
 
-/** The shortest first, and those of one length by what they are called. */
+/** The shortest first, and windows of the same length by name. */
 export function inOrder(windows: readonly DocumentWindow[]): readonly DocumentWindow[] {
   const called = (window: DocumentWindow): string => windowIdOf('', window);
   return windows.toSorted((a, b) => a.windowMillis - b.windowMillis || (called(a) < called(b) ? -1 : 1));

@@ -1,4 +1,4 @@
-/** The documents of rules that a seed's cluster goes through, and the tables that must follow from them. */
+/** The rule documents that a seed's cluster goes through, and the tables that must follow from them. */
 import type { Rule } from '../../src/api/rule.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import {
@@ -11,12 +11,12 @@ import {
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 
-/** Behind the first table, which comes from the files. */
+/** After the first table, which comes from the files. */
 const DOCUMENTS = 5;
 const CHANGE_MEANS_MILLIS = [1_000, 2_500];
 const WINDOW_MILLIS_MAX = 10_000;
 
-/** What rules there may be; a document leaves some of them out. */
+/** All rules that documents may have; each document leaves some of them out. */
 const KINDS: readonly Omit<DocumentRule, 'windows'>[] = [
   { id: 'perUser', countsBy: 'user', cost: 1, isShadow: false },
   { id: 'perAddress', countsBy: 'ip', cost: 1, isShadow: false },
@@ -32,7 +32,7 @@ export function withDocuments(random: Random, drawn: Settings): Settings {
   const base: RuleTable = { ...drawn.config.rules, version: 1 };
   const [first = base] = drawn.tables;
   const named = plain(first);
-  // What a cluster is created with knows no windows of rules.
+  // The table of a new cluster has no windows of rules.
   const tables: RuleTable[] = [{ ...first, rules: named.map(withoutRule) }];
   const documents: RulesDocument[] = [created(tables[0])];
   let kinds = KINDS.map((kind) => ({ kind, windows: drawWindows(random), isIn: random.chance(0.8) }));
@@ -41,7 +41,7 @@ export function withDocuments(random: Random, drawn: Settings): Settings {
     const known = drawn.tables[i % drawn.tables.length] ?? base;
     const options = { ...known, version, rules: named };
     const rules = kinds.filter(({ isIn }) => isIn).map(({ kind, windows }) => ({ ...kind, windows }));
-    // Not drawn: what was drawn before stays the same for each seed.
+    // Not drawn, so that the earlier draws stay the same for each seed.
     const deniesUnmatched = version % 2 === 0;
     const document = { version, rules, deniesUnmatched, text: textOf(options.rules, rules, deniesUnmatched) };
     documents.push(document);
@@ -57,7 +57,7 @@ export function withDocuments(random: Random, drawn: Settings): Settings {
   return {
     ...drawn,
     tables,
-    // Files would bring tables that no document is known of.
+    // Files would bring tables that belong to no document.
     faults: drawn.faults.filter((fault) => fault !== 'newRules'),
     config: { ...drawn.config, rules: tables[0] ?? base },
     documents: { list: documents, changeMeanMillis, clientMeanMillis: drawn.clients.meanMillis / share },
@@ -68,7 +68,7 @@ function withoutRule({ of: _of, ...window }: Rule): Rule {
   return window;
 }
 
-/** What the cluster is created with is a table: its first rule is for all users, the others are asked by name. */
+/** The initial table of the cluster: its first rule is for all users, the others are requested by name. */
 function created(table: RuleTable | undefined): RulesDocument {
   const [rule] = table?.rules ?? [];
   if (rule === undefined) throw new Error('there is no first rule');
@@ -83,7 +83,10 @@ function created(table: RuleTable | undefined): RulesDocument {
   return { version: 1, rules: [first], deniesUnmatched: false, text: '' };
 }
 
-/** Both rules that the other users ask for by the ids of their windows. They count by every log, and are the same in all documents. */
+/**
+ * The two rules that other users request by the ids of their windows. They use every log, and are the same in all
+ * documents.
+ */
 function plain({ rules }: RuleTable): readonly Rule[] {
   return ['default', 'cluster'].flatMap((id) => {
     const rule = rules.find((one) => one.id === id);
@@ -105,7 +108,7 @@ function longer({ limit, windowMillis }: DocumentWindow): DocumentWindow {
   return { limit: 2 * limit, windowMillis: Math.min(2 * WINDOW_MILLIS_MAX, 4 * windowMillis) };
 }
 
-/** Limits are lowered or raised; now and then a window comes, leaves, moves, or a named one has another length. */
+/** Limits are lowered or raised. Sometimes a window is added, removed or moved, or a named one gets another length. */
 function changedWindows(random: Random, windows: DocumentRule['windows']): DocumentRule['windows'] {
   const kept = windows.map((window) => changed(random, window));
   const [first, ...others] = random.chance(0.3) ? kept.toReversed() : kept;

@@ -1,4 +1,4 @@
-/** Where nodes stand in few zones and on few machines, as their labels say, and operators say otherwise now and then. */
+/** Draws the labels of nodes: few zones and few hosts. Operators change them now and then. */
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeLabels } from '../../src/api/node-labels.ts';
 import type { Random } from './random.ts';
@@ -13,13 +13,13 @@ export function drawLabels(random: Random, { zones, hosts }: LabelSettings): Nod
 export function withLabels(random: Random, drawn: Settings): Settings {
   const labels = { zones: random.pick([2, 3, 4]), hosts: random.pick([2, 4, 8]) };
   const { nodes } = drawn.config;
-  // Else they are given while the cluster runs.
+  // Otherwise they are set while the cluster runs.
   if (!random.chance(0.5)) return { ...drawn, labels };
   const labelled = nodes.map((node) => ({ ...node, ...drawLabels(random, labels) }));
   return { ...drawn, labels, config: { ...drawn.config, nodes: labelled } };
 }
 
-/** What somebody may say of a node next: one label or both, or that it has none. */
+/** The next label change of a node: one label or both, or none. */
 export function drawLabelChange(
   random: Random,
   node: NodeId,

@@ -1,6 +1,6 @@
 /**
- * Which world a seed gives: its kind, what it has (features.ts), what breaks (kinds.ts), and its numbers (spreads.ts). Every draw
- * has its place in the order: one more or less is another world for every seed.
+ * The world of a seed: its kind, its features (features.ts), its faults (kinds.ts), and its numbers (spreads.ts). The
+ * order of the draws is fixed: one more or less changes the world of every seed.
  */
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import type { MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
@@ -24,13 +24,13 @@ import {
 import { drawPartitions, type Spread, SPREAD_OF } from './spreads.ts';
 
 const MACHINES_MAX = 9;
-/** How long anything may break where there are many partitions, and every step costs. */
+/** How long faults last in worlds with many partitions, where every step is expensive. */
 const BUSY_MILLIS_OF_MANY = 5_000;
 const LEADER_DRIFT_PPM = 120;
-/** Of a small heap. */
+/** For a small heap. */
 const STATE_BYTES_SMALL = 40_000;
 
-/** What is known of a world while its numbers are drawn. */
+/** The known part of a world while its numbers are drawn. */
 interface Draft {
   readonly random: Random;
   readonly kind: Kind;
@@ -105,7 +105,7 @@ function drawNumbers(draft: Draft): Settings {
   };
 }
 
-/** What is made of the numbers by the features that change several of them. */
+/** Applies the features that change several numbers. */
 function withFeatures(random: Random, numbers: Settings): Settings {
   const has = (feature: Feature): boolean => numbers.features.includes(feature);
   let drawn = numbers;
@@ -115,7 +115,7 @@ function withFeatures(random: Random, numbers: Settings): Settings {
   }
   if (has('documents')) drawn = withDocuments(random, drawn);
   if (has('customers')) drawn = withOperators(random, drawn);
-  // A batch has some ten items on average: so rarely that a run takes no longer for them.
+  // A batch has about ten items, so batches are rare enough that a run takes no longer.
   if (has('batches'))
     drawn = { ...drawn, batches: { meanMillis: drawn.clients.meanMillis * random.pick([30, 100]) } };
   return has('labels') ? withLabels(random, drawn) : drawn;
@@ -136,7 +136,7 @@ function drawNetwork({ random, features, spread }: Draft, timing: Timing): Netwo
     delayMinMillis: random.pick([0.1, 0.5, 2]),
     delayMeanMillis: features.has('farApart') ? 20 : random.pick(spread.delayMeanMillis),
     slowShare: pick('slowPaths', [0.3, 1]),
-    // A question and its answer take a good part of a deadline; an election must still be possible.
+    // A question and its answer take a large part of a deadline; an election must still be possible.
     slowMillis: Math.min(timing.requestDeadlineMillis / 10, timing.electionMillis / 8),
     crawlShare: pick('crawlingPaths', [0.2, 0.5]),
     crawlMillis: timing.requestDeadlineMillis * random.pick([0.3, 0.7, 1.5]),
@@ -163,14 +163,14 @@ function drawClients({ random, kind, features, spread, partitions }: Draft, timi
     costsUpToLimit: features.has('costs') && random.chance(0.7),
     strangeTimes: features.has('strangeTimes'),
     joint: pick('severalLimits', [0.2, 0.6]),
-    // Without a draw of its own: other worlds stay what they were.
+    // This draws nothing, so other worlds stay the same.
     settled: features.has('refunds') && features.has('costs') ? 0.15 : 0,
     bursts: kind === 'idle' ? drawBursts(random, timing) : undefined,
     isPatient: !features.has('impatience'),
   };
 }
 
-/** So small that a crowd fills each of them. */
+/** Small enough that a crowd fills each of them. */
 function drawQueues(random: Random): QueueBounds {
   return {
     openMax: random.pick([20, 60, 1_000]),
@@ -180,7 +180,7 @@ function drawQueues(random: Random): QueueBounds {
   };
 }
 
-/** No two differ by more than they may, and the fastest is as fast as it may be. */
+/** No two rates differ by more than allowed, and the fastest is as fast as allowed. */
 function drawDrift({ random, features }: Draft): readonly [number, number] {
   const max = random.pick([LEADER_DRIFT_PPM, LEADER_DRIFT_PPM, random.between(-DRIFT_PPM, DRIFT_PPM)]);
   return features.has('drift') ? [max - DRIFT_PPM + 1, max] : [0, 0];
@@ -201,7 +201,7 @@ function drawTiming({ random, features, spread }: Draft): Timing {
   };
 }
 
-/** Small numbers, so that every bound is met: snapshots, full windows of appends, several turns to apply. */
+/** Small numbers, so that every bound is reached: snapshots, full windows of appends, several turns to apply. */
 function drawRaft(
   { random, features, faults, partitions }: Draft,
   timing: Timing,

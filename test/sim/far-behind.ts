@@ -1,6 +1,6 @@
 /**
- * Replicas that need a snapshot when they come back, of the kinds that hardly ever come about by chance: a leader that
- * wrote down a lot and was deposed, and a member that is away while its group is between two configurations.
+ * Replicas that need a snapshot when they come back, in situations that chance hardly ever produces: a leader that
+ * appended many entries and was deposed, and a member that is down while its group changes its configuration.
  */
 import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import { bothWays, type Path } from './cuts.ts';
@@ -9,17 +9,20 @@ import type { SimNode } from './sim-node.ts';
 
 export interface FarBehindInit {
   readonly hand: Hand;
-  /** Cuts these paths, and returns what heals them again. */
+  /** Cuts these paths, and returns a function that heals them. */
   readonly cut: (paths: readonly Path[]) => () => void;
 }
 
-/** How often, and how many times, somebody looks whether it has come to that. */
+/** How often, and how many times, the condition is polled. */
 const LOOK_MILLIS = 5;
 const LOOKS_MAX = 400;
-/** How often somebody asks for more meanwhile, so that logs are compacted. */
+/** How often clients ask for more meanwhile, so that logs are compacted. */
 const STREAM_LOOKS = 200;
 const CHANGE_LOOKS = 20;
-/** Of what a leader led, when it hears of the others again: the more, the more snapshots it needs. */
+/**
+ * The fraction of a leader's partitions that must be behind before it reconnects: the more, the more snapshots it
+ * needs.
+ */
 const FAR_SHARE = 0.6;
 
 export class FarBehind {
@@ -32,8 +35,9 @@ export class FarBehind {
   }
 
   /**
-   * Nobody hears of what a leader goes on writing down, nor it of anybody; or others have it too, and it does not hear that.
-   * So it stays until it is replaced, and others have compacted what it lacks.
+   * Cuts a leader off, so that no node gets its further entries and it hears from none; or so that others get them and
+   * it does not learn that. It stays cut off until it is replaced and the others have compacted the entries that it
+   * lacks.
    */
   longSuffix(leader: SimNode): void {
     const { hand, cut } = this.#init;
@@ -51,7 +55,7 @@ export class FarBehind {
     this.#when(false, isFar, heal);
   }
 
-  /** The log of whoever leads the group now begins behind all that `node` knows to be committed. */
+  /** The log of the group's current leader now begins after everything that `node` knows to be committed. */
   #isDeposedFar(node: SimNode, group: GroupId): boolean {
     const held = node.core?.raft.status(group);
     if (held === undefined) return false;
@@ -62,8 +66,8 @@ export class FarBehind {
   }
 
   /**
-   * A node hears nothing until one of its groups has a snapshot of between two configurations that it lacks. Then nobody
-   * hears the leader but this node, so that there is no later snapshot.
+   * A node hears nothing until one of its groups has a snapshot, taken during a change of its configuration, that the
+   * node lacks. Then only this node hears the leader, so that there is no later snapshot.
    */
   lateForChange(late: SimNode): void {
     const { hand, cut } = this.#init;
@@ -103,7 +107,9 @@ export class FarBehind {
     });
   }
 
-  /** Asks for more, and for changes of the nodes if that is meant, until it has come to that, or not. */
+  /**
+   * Sends more requests, and membership changes if `isChanging`, until the condition holds or the polls are used up.
+   */
   #when(isChanging: boolean, hasCome: () => boolean, then: () => void): void {
     const { hand } = this.#init;
     const { world } = hand;

@@ -1,4 +1,4 @@
-/** What the committed log of one group has granted and decided: what the limiter's laws are checked against. */
+/** The grants and decisions in the committed log of one group: the input of the limiter's laws. */
 import type { GroupId } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
@@ -14,7 +14,7 @@ export interface Grant extends TimedGrant {
   /** Undefined for a grant judged at a caller's time. */
   readonly realMillis: number | undefined;
   readonly receipt: string;
-  /** The entry that took it back. */
+  /** The entry that refunded it. */
   refundedIndex?: number;
   /** The entry that reset its key. */
   resetIndex?: number;
@@ -26,20 +26,20 @@ export interface GroupLedger {
   table: RuleTable | undefined;
   /** The index of the last command that some replica has applied. */
   lastIndex: number;
-  /** As it last was in force, under its id: it may have left the table. */
+  /** By id, the rule as it last was in force: it may have left the table. */
   readonly rules: Map<string, Rule>;
   readonly grants: Map<string, Grant[]>;
-  /** By rule and user: up to here grants may be forgotten, since the window was shorter once. */
+  /** By rule and user: grants up to here may be forgotten, since the window was shorter once. */
   readonly forgotten: Map<string, number>;
   /** By rule id: the entry that changed it last. */
   readonly changed: Map<string, number>;
   /** By key: the entry that gave it other limits last. */
   readonly ownChanged: Map<string, number>;
-  /** What the log granted, by receipt: under each limit. */
+  /** The grants of the log, by receipt: under each limit. */
   readonly receipts: Map<string, Receipt>;
-  /** What each request was charged, by the receipt that it was told. */
+  /** The charges of each request, by its receipt. */
   readonly charged: Map<string, readonly Grant[]>;
-  /** What the log decided, by the index and position that were told. */
+  /** The decisions of the log, by index and position. */
   readonly requests: Map<string, LoggedRequest>;
   readonly ids: IdLedger;
 }
@@ -51,12 +51,12 @@ interface LoggedRequest {
 }
 
 export interface Receipt {
-  /** Of whom it was granted to. */
+  /** The identity of the request that got the grant. */
   readonly identity: string;
   readonly hasId: boolean;
-  /** In real time; undefined if nobody knows. */
+  /** In real time; undefined if unknown. */
   readonly stampedMillis: number | undefined;
-  /** When it was known to be committed, in real time; undefined if nobody knows. */
+  /** When it was known to be committed, in real time; undefined if unknown. */
   readonly committedMillis: number | undefined;
   readonly horizonMillis: number;
   isTold: boolean;
@@ -96,12 +96,14 @@ export function grantsOf(group: GroupLedger, ruleId: string, userId: string): Gr
   return grants;
 }
 
-/** It was not taken back, nor its key reset, before entry `index`; within an entry it may have been a moment before. */
+/** It was neither refunded nor its key reset before entry `index`; in that entry it may have been. */
 export function countsAt({ refundedIndex = Infinity, resetIndex = Infinity }: Grant, index: number): boolean {
   return Math.min(refundedIndex, resetIndex) >= index;
 }
 
-/** Of grants up to entry `throughIndex` that are later than `afterMillis`. Times never decrease along a key. */
+/**
+ * The cost of grants up to entry `throughIndex` that are later than `afterMillis`. Times never decrease along a key.
+ */
 export function costSince(grants: readonly Grant[], afterMillis: number, throughIndex: number): number {
   let cost = 0;
   for (let i = grants.length - 1; i >= 0; i -= 1) {
@@ -126,7 +128,7 @@ export function receiptOf({ decided, ruleId }: Pick<Decision, 'decided' | 'ruleI
   return JSON.stringify([decided.index, decided.position ?? null, decided.term, decided.timeMillis, ruleId]);
 }
 
-/** What a key was granted counts no more when it was reset, or set, and is judged anew when it got other limits. */
+/** Grants of a key no longer count after a reset or a set amount, and are judged anew after it gets other limits. */
 export function changedBy(
   group: GroupLedger,
   { userId, said }: SaidOfKey,
@@ -134,7 +136,7 @@ export function changedBy(
   { index, realMillis }: { readonly index: number; readonly realMillis: number | undefined },
 ): void {
   const { isDone = false, record } = decision.customer ?? {};
-  // What says nothing leaves no record behind, as if it were deleted.
+  // A record without content is not kept, as if it were deleted.
   const isGone = said.type === 'delete' || (said.type === 'put' && isDone && record?.version === 0);
   if (isGone || record?.version === index) group.ownChanged.set(userId, index);
   if (said.type !== 'reset' && said.type !== 'set') return;
@@ -147,7 +149,7 @@ export function changedBy(
   }
   if (said.type === 'reset' || said.used === 0) return;
   const { timeMillis } = decision.decided;
-  // It counts as a grant that nobody was told.
+  // It counts as a grant that no client saw.
   for (const ruleId of said.ruleIds)
     grantsOf(group, ruleId, userId).push({
       timeMillis,

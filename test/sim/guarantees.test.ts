@@ -1,4 +1,4 @@
-/** What each meter promises, shown grants that keep to it and grants that do not. */
+/** What each meter promises, with grants that keep the promise and grants that do not. */
 import { expect, test } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { brokenPromise } from './guarantees.ts';

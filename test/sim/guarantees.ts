@@ -1,6 +1,6 @@
 /**
- * What each meter promises of the grants of one key that were made under one rule, in the order in which they were made:
- * written down again from docs/internals/limiter.md, independent of the product. Rolling windows are in `rolling-window.ts`.
+ * What each meter promises about the grants of one key under one rule, in the order in which they were made. Written
+ * again from docs/internals/limiter.md, without the product's code. Rolling windows are in `rolling-window.ts`.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import { capacityOf, meterKindOf } from './naive-meters.ts';
@@ -10,7 +10,7 @@ export interface CountedGrant {
   readonly cost: number;
 }
 
-/** How many costs too many the last grant makes, in words; undefined if it keeps to the promise. */
+/** In words, by how many costs the last grant is too much; undefined if it keeps the promise. */
 export function brokenPromise(
   rule: Rule,
   grants: readonly CountedGrant[],
@@ -28,7 +28,7 @@ export function brokenPromise(
   }
 }
 
-/** In no interval that ends with the last grant there is more than fits, and what flowed out meanwhile. */
+/** In no interval that ends with the last grant is more than fits plus what drained meanwhile. */
 export function overflow(
   rule: Rule,
   grants: readonly CountedGrant[],
@@ -59,7 +59,7 @@ function overQuota(rule: Rule, grants: readonly CountedGrant[]): string | undefi
   return cost <= rule.limit ? undefined : `${cost} of ${rule.limit} in an aligned window`;
 }
 
-/** All of this window and of the one before: what a rolling window may reach of it. */
+/** All of this window and of the one before: what a rolling window may overlap. */
 function overCounted(rule: Rule, grants: readonly CountedGrant[]): string | undefined {
   const { limit, windowMillis } = rule;
   const window = lastWindow(rule, grants);

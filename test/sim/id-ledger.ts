@@ -1,6 +1,7 @@
 /**
- * The law of request ids, written down again: while a grant is remembered, the same request gets the same receipt, and
- * another one under its id is refused; nothing else is. What a request is, is all that was asked, as it was asked.
+ * The law of request ids, written again: while a grant is remembered, the same request gets the same receipt, another
+ * request under its id is refused, and no request is refused otherwise. Two requests are the same if every asked field
+ * is the same.
  */
 import type { Entry } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
@@ -10,10 +11,10 @@ import { check } from './story.ts';
 /** One limit that a request is under. */
 interface AskedLimit {
   readonly userId: string;
-  /** '' where none was named. */
+  /** '' if the request names no rule. */
   readonly rule: string;
   readonly cost: number;
-  /** It happened already: neither this limit nor a block of this key denies it. */
+  /** A settled cost: neither this limit nor a block of this key denies it. */
   readonly isSettled?: boolean;
 }
 
@@ -21,17 +22,17 @@ interface AskedLimit {
 export interface Asked extends AskedLimit {
   readonly timestampMillis: number | undefined;
   readonly requestId: string | undefined;
-  /** Stands for what was asked, where its limits were found by rules. */
+  /** The digest of the question, if rules found its limits. */
   readonly askedDigest?: number | undefined;
-  /** The limits behind the first. */
+  /** The limits after the first. */
   readonly further?: readonly AskedLimit[];
-  /** Counts only if the record of this key has this version. */
+  /** The request counts only if the record of this key has this version. */
   readonly guard?: { readonly userId: string; readonly version: number };
-  /** Of the attempt whose reservations lie in other partitions. A repetition has another one. */
+  /** The number of the attempt whose reservations are in other partitions. A repetition has another number. */
   readonly attempt?: number | undefined;
-  /** It gives back what was granted under its id, and asks for nothing: its cost is 0. */
+  /** A refund of the grant under its id. It asks for nothing: its cost is 0. */
   readonly isRefund?: boolean;
-  /** It asks for what was granted under its id, and for nothing more. */
+  /** A query for the grant under its id, and for nothing more. */
   readonly isRecall?: boolean;
 }
 
@@ -58,7 +59,7 @@ function limitOf({
   return settle === true ? { ...limit, isSettled: true } : limit;
 }
 
-/** Each of its limits as if it were asked alone; those behind the first have an empty id if the request has any. */
+/** Each of its limits as a request of its own; those after the first have an empty id if the request has any. */
 export function limitsOf({ further = [], ...asked }: Asked): readonly Asked[] {
   const requestId = asked.requestId === undefined ? undefined : '';
   return [asked, ...further.map((limit) => ({ ...asked, isSettled: false, ...limit, requestId }))];
@@ -72,7 +73,7 @@ export function wordsOf(asked: Asked): string {
   return JSON.stringify([...words, askedDigest, ...further.map((one) => [one.userId, one.rule, one.cost])]);
 }
 
-/** Equal for two attempts of one request: under an id what was asked counts, whatever limits it led to. */
+/** Equal for two attempts of one request: under an id the question counts, not the limits that it led to. */
 export function identityOf(asked: Asked): string {
   const { userId, requestId, askedDigest } = asked;
   const isMatched = requestId !== undefined && askedDigest !== undefined;
@@ -87,14 +88,14 @@ interface Remembered {
   readonly position: number;
   /** The last millisecond of group time. */
   readonly untilMillis: number;
-  /** The entry that took it back. */
+  /** The entry that refunded it. */
   refundedIndex: number | undefined;
 }
 
 export class IdLedger {
   readonly #granted = new Map<string, Remembered>();
 
-  /** Entry `entry` decided its request `i` so. */
+  /** Entry `entry` decided its request `i` this way. */
   logged(entry: Entry, i: number, asked: Asked, decision: Decision, horizonMillis: number): void {
     const key = keyOf(asked);
     if (key === undefined) return;
@@ -130,7 +131,9 @@ export class IdLedger {
     }
   }
 
-  /** Entry `entry` took back what has the id of `asked`, if anything has. Returns whether it is the first to do so. */
+  /**
+   * Entry `entry` refunded the grant with the id of `asked`, if there is one. Returns whether it is the first to do so.
+   */
   refunded(entry: Entry, asked: Asked, decision: Decision): boolean {
     const known = this.#granted.get(keyOf(asked) ?? '');
     const isKnown = known !== undefined && known.untilMillis > entry.timeMillis;
@@ -146,7 +149,7 @@ export class IdLedger {
     return isFirst;
   }
 
-  /** A client was denied: the state it was read from must not have remembered its id. */
+  /** A client was denied: the state at that index must not have remembered its id. */
   denied(asked: Asked, { decided }: Decision): void {
     const known = this.#granted.get(keyOf(asked) ?? '');
     if (known === undefined || decided.timeMillis > known.untilMillis) return;

@@ -1,4 +1,4 @@
-/** What users ask for under several limits at once: which limits, all of one partition, and what another such request may be. */
+/** Requests under several limits at once: their limits, all in one partition, and other requests under the same id. */
 import type { AllowRequest, FurtherLimit } from '../../src/api/request.ts';
 import { idOfRule } from './draw-rules.ts';
 import type { Random } from './random.ts';
@@ -8,14 +8,14 @@ export interface JointRequestsInit {
   readonly settings: Settings;
   readonly random: Random;
   readonly partitionOf: (userId: string) => number;
-  /** By this rule; a cost of 1 is left out. */
+  /** The cost under this rule; a cost of 1 is omitted. */
   readonly costOf: (ruleId: string) => { readonly cost?: number };
 }
 
-/** Of several users each, such as addresses: so many in a partition, found among so many names. */
+/** Keys that several users share, such as addresses: this many in a partition, chosen among this many names. */
 const GROUPS = 3;
 const NAMES = 600;
-/** For a name in the partition that is not taken yet. */
+/** Tries to find an unused name in the partition. */
 const TRIES_MAX = 8;
 
 export class JointRequests {
@@ -29,7 +29,7 @@ export class JointRequests {
     this.#random = init.random;
   }
 
-  /** The same request, under more limits; now and then under one alone, which rules have found. */
+  /** The same request under more limits; sometimes under a single one that rules have found. */
   of(request: AllowRequest): AllowRequest {
     const limited = this.#limited(request);
     return { ...limited, askedDigest: digestOf(limited) };
@@ -65,7 +65,7 @@ export class JointRequests {
       const isTaken = [{ userId: request.userId, ruleId }, ...further].some(
         (limit) => limit.userId === userId && limit.ruleId === rule,
       );
-      // Rules may say so for themselves.
+      // Each rule may decide this itself.
       const isSettled = request.settle === true && this.#random.chance(0.7);
       const cost = this.#init.costOf(rule);
       if (!isTaken) further.push({ userId, ruleId: rule, ...cost, ...(isSettled && { settle: true }) });
@@ -73,13 +73,13 @@ export class JointRequests {
     return further.length === 0 ? request : { ...request, ruleId, further };
   }
 
-  /** The same user, another one, or a group that many are in. */
+  /** The same user, another one, or a key that several users share. */
   #userFor(userId: string, hasTime: boolean): string {
     const { partitionOf, settings } = this.#init;
     const random = this.#random;
     const partition = partitionOf(userId);
     if (random.chance(0.4)) return userId;
-    // What has a time makes a key one of callers' times.
+    // A request with a timestamp makes its key one of callers' times.
     if (!hasTime && random.chance(0.4)) {
       const other = `user${random.below(settings.clients.users)}`;
       if (other !== 'user1' && partitionOf(other) === partition) return other;
@@ -100,7 +100,7 @@ export class JointRequests {
   }
 }
 
-/** Small, and the same for all who ask the same; but not for whoever asks under another id. */
+/** Small, and the same for all equal requests, but not for a request under another id. */
 function digestOf({ userId, ruleId, cost, timestampMillis, further }: AllowRequest): number {
   const words = JSON.stringify([userId, ruleId, cost, timestampMillis, further]);
   let hash = 0x811c9dc5;

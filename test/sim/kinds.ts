@@ -1,7 +1,10 @@
-/** What may break, and the kinds of worlds: in most of them whatever the seed picked, in the others what one thing needs. */
+/**
+ * All faults, and the kinds of worlds: in most kinds the seed chooses the faults, the others have the faults that one
+ * purpose needs.
+ */
 import type { Random } from './random.ts';
 
-/** The chance that a fault is among those of a usual world. What succeeds rarely is tried more often. */
+/** The chance that a usual world has a fault. A fault that rarely takes effect is drawn more often. */
 const FAULT_CHANCES = {
   isolate: 0.12,
   isolateLeader: 0.12,
@@ -54,18 +57,18 @@ const RESTLESS = 0.15;
 const RESTLESS_TIMES = 2.5;
 
 /**
- * In `usual`, `small`, `idle` and `crowded` whatever the seed picked breaks; the others are about one thing each. In `idle` clients sleep
- * most of the time. In `crowded` there is too little room: for users, for requests, for bytes.
+ * In `usual`, `small`, `idle` and `crowded` the seed chooses the faults; each other kind has one purpose. In `idle`
+ * clients sleep most of the time. In `crowded` there is too little room: for users, for requests, for bytes.
  */
 export const KINDS = ['usual', 'small', 'calm', 'short-reigns', 'far-behind', 'idle', 'crowded'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What breaks in all worlds of a kind. */
+/** The faults in all worlds of a kind. */
 const FAULTS_OF = {
   calm: [],
   // Figure 8 of the Raft paper needs several leaders in a row that leave little behind.
   'short-reigns': ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'],
-  // Replicas are left far behind, by leaders of other terms and in the middle of changes, and need snapshots.
+  // Replicas fall far behind, under leaders of other terms and in the middle of changes, and need snapshots.
   'far-behind': [
     'longSuffix',
     'longSuffix',

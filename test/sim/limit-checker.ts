@@ -1,7 +1,7 @@
 /**
- * The limiter's law, checked against the committed log: no window over its limit in log time or in real time, every
- * answer as the log says, every denial for a reason, no request id charged twice, and nothing in the log of what was
- * said to have counted nowhere.
+ * The laws of the limiter, checked against the committed log: no window exceeds its limit in log time or in real time,
+ * every answer matches the log, every denial has a reason, no request id is charged twice, and no request reported as
+ * not proposed is in the log.
  */
 import type { Entry, GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
@@ -38,7 +38,7 @@ import { checkWindow } from './window-law.ts';
 
 interface Logged {
   readonly entry: Entry;
-  /** The place in the entry: its first row. */
+  /** The position in the entry: its first row. */
   readonly i: number;
   readonly asked: Asked;
   readonly decision: Decision;
@@ -50,7 +50,7 @@ interface Logged {
 /** When the leader stamped an entry. */
 interface Stamp {
   readonly atMillis: number;
-  /** As far as what a wrong clock made pass for real time, before it was found out, tells. */
+  /** The same moment on a wrong clock that was not found yet. */
   readonly seemingMillis: number;
 }
 
@@ -58,7 +58,7 @@ interface Stamp {
 const REQUEST_STATE_BYTES_MAX = 512;
 
 export interface LimitCheckerInit extends AnswerCheckerInit {
-  /** What every replica must decide in entry `index`, and what its state must be after it. */
+  /** What every replica must decide in entry `index`, and its state after it. */
   readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
   /** A request is in the log, in an entry that its leader stamped at `stampedMillis`. */
   readonly logged?: (asked: Asked, stampedMillis: number, where: string) => void;
@@ -67,7 +67,7 @@ export interface LimitCheckerInit extends AnswerCheckerInit {
     asked: Asked,
     charge: { stampedMillis: number; where: string; version: number },
   ) => void;
-  /** The log takes a request back. */
+  /** The log refunds a request. */
   readonly tookBack?: (asked: Asked) => void;
 }
 
@@ -75,11 +75,11 @@ export class LimitChecker {
   readonly #init: LimitCheckerInit;
   readonly #groups = new Map<GroupId, GroupLedger>();
   readonly #answers: AnswerChecker;
-  /** Request ids that were said to have reached no log. */
+  /** Ids of requests that were reported as not proposed. */
   readonly #forbidden = new Set<string>();
   readonly #logged = new Set<string>();
   grants = 0;
-  /** What operators said of keys. */
+  /** The operators' changes of keys. */
   readonly customers: CustomerLedger;
 
   constructor(init: LimitCheckerInit) {
@@ -94,7 +94,7 @@ export class LimitChecker {
     return group;
   }
 
-  /** Of the newest rules in the log. */
+  /** The version of the newest rules in the log. */
   versionOf(id: GroupId): number {
     return this.#group(id).table?.version ?? 0;
   }
@@ -109,7 +109,7 @@ export class LimitChecker {
     return this.#group(id).machine.past.tableAt(index);
   }
 
-  /** What operators had said of this key by entry `index`. */
+  /** The operators' record of this key after entry `index`. */
   recordAt(id: GroupId, index: number, userId: string): CustomerRecord {
     return this.#group(id).machine.past.records.at(userId, index);
   }
@@ -119,7 +119,7 @@ export class LimitChecker {
     return this.#group(id).machine.past.isKnownAt(index, asked);
   }
 
-  /** Of the state that follows from the committed log. */
+  /** The digest of the state that follows from the committed log. */
   stateDigest(id: GroupId): number {
     return this.#group(id).machine.digest;
   }
@@ -173,7 +173,7 @@ export class LimitChecker {
     );
   }
 
-  /** Of a longer window the beginning may be forgotten: see `SlidingLogs`. Of another meter all of it is. */
+  /** With a longer window its beginning may be forgotten: see `SlidingLogs`. With another meter everything is. */
   #rulesChanged(
     group: GroupLedger,
     table: RuleTable | undefined,
@@ -226,7 +226,7 @@ export class LimitChecker {
       );
     }
     const { index, position } = decision.decided;
-    // A repetition within the entry has the receipt of the first, as the ledger of ids demands.
+    // A repetition within the entry has the receipt of the first attempt, as the ledger of ids requires.
     const isEarlier = index === entry.index && position !== undefined && position < i;
     const identity = identityOf(asked);
     const isEqual = group.requests.get(`${index}/${position}`)?.identity === identity;
@@ -290,7 +290,7 @@ export class LimitChecker {
       const all = grantsOf(group, own.ruleId, userId).filter((one) => countsAt(one, Infinity));
       const where = `user ${userId}, rule ${own.ruleId}, entry ${index} of group ${group.id}`;
       const isEvent = isTimed && rule.clock === 'request';
-      // What happened already may be over the limit. It counts for all that comes after it.
+      // A settled cost may exceed the limit. It counts for all later requests.
       if (limit.isSettled !== true) checkWindow(group, rule, { grants: all, grant, userId, isEvent, where });
     }
     this.#init.charged?.(asked, {
@@ -301,7 +301,7 @@ export class LimitChecker {
     for (const { receipt } of grants) this.#newReceipt(group, receipt, asked, stamp);
   }
 
-  /** Its own, that no other grant has. */
+  /** No other grant has its receipt. */
   #newReceipt(group: GroupLedger, receipt: string, asked: Asked, stamp: Stamp | undefined): void {
     check(!group.receipts.has(receipt), () => `two grants of group ${group.id} have the receipt ${receipt}`);
     group.receipts.set(receipt, {
@@ -319,7 +319,7 @@ export class LimitChecker {
     this.#answers.answered(this.#group(id), request, decision, when);
   }
 
-  /** Somebody was told what became of a refund. */
+  /** A client got the answer to a refund. */
   refunded(id: GroupId, request: RefundRequest, refund: Refund, committedIndex: number): void {
     const words = `${JSON.stringify(request)}: ${JSON.stringify(refund)}, group ${id}`;
     check(refund.decided.index <= committedIndex, () => `told of what is not committed: ${words}`);
@@ -332,12 +332,12 @@ export class LimitChecker {
     check(refund.rulesVersion === inForce, () => `rules ${inForce} granted it: ${words}`);
   }
 
-  /** Somebody was told how a user stands. */
+  /** A client got the status of a user. */
   looked(id: GroupId, request: LookRequest, standing: Standing, committedIndex: number): void {
     this.#answers.looked(this.#group(id), request, standing, committedIndex);
   }
 
-  /** A client was told that its request, the only one with this id, reached no log. */
+  /** A client got the answer that its request, the only one with this id, was not proposed. */
   refused(requestId: string): void {
     check(
       !this.#logged.has(requestId),

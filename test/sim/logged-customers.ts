@@ -1,11 +1,14 @@
-/** What operators say in a log entry, read from its bytes as src/limiter/log/customer-entry.ts describes them, by no code of the product. */
+/**
+ * Parses the operators' changes in a log entry from its bytes, as src/limiter/log/customer-entry.ts describes them,
+ * without the code of the product.
+ */
 import type { LimitOverride } from '../../src/api/customer-record.ts';
 import { EntryBytes } from './entry-bytes.ts';
 
 const CUSTOMERS = 4;
 const ENDS = 2;
 
-/** What an operator wants of a key. */
+/** An operator's change of a key. */
 export type Said =
   | { readonly type: 'read' }
   | {
@@ -21,7 +24,7 @@ export type Said =
   | { readonly type: 'reset' }
   | ({ readonly type: 'set' } & WantedUse);
 
-/** So much of these rules a key has used. */
+/** The amount that a key has used under these rules. */
 export interface WantedUse {
   readonly used: number;
   readonly ruleIds: readonly string[];
@@ -32,7 +35,7 @@ export interface SaidOfKey {
   readonly said: Said;
 }
 
-/** In order; none if the entry holds anything else. */
+/** In order; empty if the entry holds anything else. */
 export function loggedCustomers(data: Uint8Array): readonly SaidOfKey[] {
   const entry = new EntryBytes(data);
   const { byte, integer, text } = entry;

@@ -1,4 +1,4 @@
-/** The command `npm run sim`: runs seeds, reports violations with the one command that tells them again. */
+/** The command `npm run sim`: runs seeds, and reports each violation with the command that repeats it. */
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { randomInt } from 'node:crypto';
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
   }
   const theme: Theme = { kind: options.world, features: options.with, faults: options.break };
   const totals = new Totals();
-  // Time of the processor: the machine may have other things to do.
+  // Processor time, since the machine may be busy with other work.
   const startedAt = process.cpuUsage();
   let shownAt = performance.now();
   process.stdout.write(`seeds ${first} to ${first + options.seeds - 1}\n`);

@@ -1,13 +1,13 @@
 /**
- * Who belongs to a group, and how that changes. By the committed log alone, whatever way a configuration came to a node:
+ * Checks the members of groups and their changes by the committed log alone, however a node got its configuration:
  *
- * - a replica goes by the configuration that the log has for what it has applied, to the last learner and the epoch, also
- *   when it was told by a snapshot or started again;
- * - whoever is promoted has the entry by which it came in on its disk;
- * - no change asks for a majority that the leader has not heard for long;
- * - whoever enters has on disk that it was offered for this version of the nodes, so it does not forget the replica;
- * - a version is settled when every group has its members, and has them because of it;
- * - an id that left never comes back.
+ * - A replica uses the configuration that the log has at its applied index, including learners and epoch, also after a
+ *   snapshot or a restart.
+ * - A promoted node has the entry by which it joined on its disk.
+ * - No change needs a majority that the leader has not heard for long.
+ * - A joining node has its offer for this version of the nodes on disk, so that it does not forget the replica.
+ * - A version is settled when every group has its members, as a result of this version.
+ * - The id of a node that left is never used again.
  */
 import { decodeConfig, membersOf } from '../../raft/membership.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
@@ -36,7 +36,7 @@ export interface MembersCheckerInit {
 }
 
 const LOOK_MILLIS = 100;
-/** A leader has noticed by then whom it does not hear, and what it decided before has left. */
+/** By then a leader has noticed which nodes it does not hear, and its earlier decisions have been sent. */
 const SILENT_ELECTIONS = 4;
 const LEFT_MILLIS = 10_000;
 
@@ -85,7 +85,8 @@ export class MembersChecker {
     const status = node.core?.raft.status(group);
     if (status === undefined) return;
     const expected = configsOf(group).findLast(({ index }) => index <= status.applied);
-    // Whoever comes later is not told who began, and takes no part before it comes to a configuration in the log.
+    // A node that joins later does not know the founders, and takes no part before it reaches a configuration in the
+    // log.
     if (expected === undefined || (expected.index === 0 && status.config.voters.length === 0)) return;
     check(
       wordsOf(status.config) === wordsOf(expected.config),
@@ -95,7 +96,7 @@ export class MembersChecker {
     );
   }
 
-  /** What `node` wrote is on its disk. */
+  /** The write of `node` is on its disk. */
   written(node: NodeId, writes: readonly GroupWrite[]): void {
     for (const { group, entries } of writes) this.appended(node, group, entries);
   }
@@ -143,7 +144,7 @@ export class MembersChecker {
     const { settings, now, nodes } = this.#init;
     const longMillis = SILENT_ELECTIONS * settings.timing.electionMillis + LEFT_MILLIS;
     const found = nodes().find(({ id }) => id === leader);
-    // It may go on with what it knew before.
+    // It may continue with its earlier knowledge.
     if (found === undefined || found.isPaused || found.pausedAt > now() - 2 * longMillis) return;
     const isReachable = (node: NodeId): boolean =>
       node === leader || (this.#inTouchAt.get(`${leader} ${node}`) ?? -Infinity) >= now() - longMillis;
@@ -169,7 +170,7 @@ export class MembersChecker {
     return since ?? 0;
   }
 
-  /** The nodes of the cluster have changed, or all is settled: so it is committed. */
+  /** The members of the cluster have changed, or all partitions have settled; this is committed. */
   metaChanged(state: MetaState): void {
     this.#placements.metaChanged(state);
     const { version, settledVersion, nodes, retired } = state;
@@ -178,7 +179,7 @@ export class MembersChecker {
     for (const id of retired) this.#retired.add(id);
     if (settledVersion === this.#settledVersion || settledVersion !== version) return;
     this.#settledVersion = settledVersion;
-    // The first version is settled where nothing ever moved.
+    // The first version is settled: nothing ever moved.
     if (version > 1) this.#checkSettled(version, nodes);
   }
 
@@ -202,7 +203,7 @@ export class MembersChecker {
   }
 }
 
-/** Those with the lowest ids: five at most, and an odd number. Where nodes have labels, any that share as little as they can. */
+/** Those with the lowest ids: five at most, and an odd number. With labels, any that share as little as possible. */
 function mayBeVotersOfMeta(voters: readonly NodeId[], nodes: readonly Labelled[]): boolean {
   const count = Math.min(5, nodes.length - ((nodes.length + 1) % 2));
   if (areLabelled(nodes))

@@ -1,4 +1,4 @@
-/** What one replica certainly has on disk, rebuilt from its writes alone and independent of any store. */
+/** The certain disk contents of one replica, rebuilt from its writes alone, without any store. */
 import { decodeConfig } from '../../raft/membership.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { Entry, EntryKind } from '../../raft/types.ts';
@@ -6,7 +6,7 @@ import { check } from './story.ts';
 
 const KINDS: readonly EntryKind[] = ['command', 'noop', 'config'];
 
-/** A digest of everything an entry says. */
+/** A digest of everything in an entry. */
 export function digestOf(entry: Entry): number {
   let hash = 0x811c9dc5 ^ entry.index;
   hash = Math.imul(hash ^ entry.term, 0x01000193);
@@ -21,14 +21,14 @@ export class DiskMirror {
   readonly name: string;
   term = 0;
   vote = 0;
-  /** What it is known to know to be committed. */
+  /** The commit index that it certainly knows. */
   commit = 0;
   baseIndex = 0;
   baseTerm = 0;
-  /** By the cluster's placement: last offered or removed under, and last removed by; 0: never. */
+  /** The placement version of the last offer or removal, and of the last removal; 0: never. */
   placement = 0;
   removedAt = 0;
-  /** Of a snapshot that is not in effect. */
+  /** The parts of a snapshot that is not in effect. */
   #staged = { index: 0, chunks: 0, bytes: 0 };
   /** Terms of the entries after the base. */
   readonly #terms: number[] = [];
@@ -45,8 +45,8 @@ export class DiskMirror {
   }
 
   /**
-   * A replica that was removed has forgotten what it helped to decide: it may neither vote nor campaign before it has a
-   * configuration that is newer than its removal.
+   * A removed replica has forgotten its votes and acknowledgements: it may neither vote nor campaign before it has a
+   * configuration newer than its removal.
    */
   get takesPart(): boolean {
     if (this.removedAt === 0) return true;
@@ -61,7 +61,7 @@ export class DiskMirror {
     return this.#terms.at(-1) ?? this.baseTerm;
   }
 
-  /** What is on disk now, for a disk that may go back to it. */
+  /** The current contents, for a disk that may go back to them. */
   copy(): DiskMirror {
     const copy = new DiskMirror(this.name);
     copy.become(this);
@@ -82,18 +82,18 @@ export class DiskMirror {
     this.restarted();
   }
 
-  /** Undefined for what is compacted or not there. */
+  /** Undefined for compacted and missing entries. */
   termAt(index: number): number | undefined {
     return this.#terms[index - this.baseIndex - 1];
   }
 
-  /** Would this replica vote for `candidate`, going by their logs? */
+  /** Whether this replica would vote for `candidate`, by their logs. */
   wouldElect(candidate: DiskMirror): boolean {
     const { lastTerm, lastIndex } = candidate;
     return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex);
   }
 
-  /** The term at `index`; what a snapshot covers is taken for granted. */
+  /** The term at `index`. Entries covered by a snapshot count as held. */
   holds(index: number, term: number): boolean {
     if (index < this.baseIndex) return true;
     if (index === this.baseIndex) return index === 0 || this.baseTerm === term;
@@ -163,7 +163,7 @@ export class DiskMirror {
     return this.#staged.chunks > 0;
   }
 
-  /** Of what was staged a new process knows nothing. */
+  /** A new process does not know about staged chunks. */
   restarted(): void {
     this.#staged = { index: 0, chunks: 0, bytes: 0 };
   }

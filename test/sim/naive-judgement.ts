@@ -170,7 +170,9 @@ export function refused(
 }
 
 /**
- * The answer for a blocked key reports no limit. @param retryAfterMillis until the block ends; 0 where it has no end
+ * The answer for a blocked key reports no limit.
+ *
+ * @param retryAfterMillis until the block ends; 0 where it has no end
  */
 export function blockedBy(
   ruleId: string,

@@ -160,8 +160,8 @@ export class NaiveKept {
   }
 
   /**
-   * Why it cannot be set, in which case nothing changes. All of these rules must be in force and their limits large
-   * enough, otherwise none is set.
+   * Why the used amount cannot be set. All of these rules must be in force and their limits large enough, otherwise
+   * nothing changes.
    */
   refusesUse(
     userId: string,
@@ -215,7 +215,7 @@ export class NaiveKept {
       const key = keys.keys.get(userId);
       if (key?.runs.at(-1)?.value === undefined) continue;
       this.#forget(keys, key, index);
-      // A sweep never stands beyond the end.
+      // The position of a sweep is never beyond the end.
       if (place === this.sweepRule) this.sweepKey = Math.min(this.sweepKey, keys.order.length);
     }
   }

@@ -1,4 +1,4 @@
-/** The keys of one rule in the naive limiter: what a grant makes of them, and when they may be forgotten. */
+/** The keys of one rule in the naive limiter: the effect of a grant on them, and when they may be forgotten. */
 import type { Rule } from '../../src/api/rule.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Asked } from './id-ledger.ts';
@@ -14,13 +14,13 @@ const LATE_MILLIS = 60_000;
 /** The model of sizes: docs/internals/limiter.md. */
 export const KEY_BYTES = 96;
 
-/** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
+/** The product's promise in group time, written again on purpose: longer windows hide drift and rounding. */
 export function groupWindowMillis(windowMillis: number, driftPpm: number): number {
   const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
   return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
 }
 
-/** How a rule stands from entry `index` on. */
+/** The settings of a rule from entry `index` on. */
 export function inForceFrom(
   index: number,
   {
@@ -53,7 +53,7 @@ export function afterJudged(
   return afterGrant(rule, runs, { ...judged, cost, keptMillis });
 }
 
-/** Without what is remembered of its request id. */
+/** Without the memory of its request id. */
 export function bytesToGrant(known: Known, judged: Judged, asked: Asked): number {
   const { rule, runs } = known;
   const after = bytesOf(rule, afterJudged(known, judged, asked.cost));
@@ -61,7 +61,7 @@ export function bytesToGrant(known: Known, judged: Judged, asked: Asked): number
   return Math.max(0, after - bytesOf(rule, runs));
 }
 
-/** How long a key is kept on top, since it is granted something in the near epoch and was of a far one. */
+/** How much longer a key is kept because it gets a grant in the near epoch after one in a far epoch. */
 export function keptAfterMillis(
   { state }: KeysOfRule,
   {
@@ -79,7 +79,7 @@ export function keptAfterMillis(
   return leavesFar ? Math.max(DAY_MILLIS, reachMillisOf(state.rule, state.groupWindowMillis)) : 0;
 }
 
-/** @param rule as it is for the key */
+/** @param rule as it applies to the key */
 export function isIdle(
   { state }: KeysOfRule,
   key: Key,

@@ -1,7 +1,7 @@
 /**
- * The limiter once more, as simply as can be: what every replica of a group must decide in each entry, what a leader may
- * deny at once, and the state that must be left. Written from the documents; of the product it takes types and the
- * decoding of commands. All it has ever known of a key it keeps, so it can be asked as of any entry.
+ * The limiter once more, as simply as possible: the decisions of every replica of a group in each entry, the denials
+ * that a leader may give at once, and the state. Written from the documents; it uses only types and the command decoder
+ * of the product. It keeps everything it ever knew of a key, so it can answer as of any entry.
  */
 import { NO_RECORD } from '../../src/api/customer-record.ts';
 import type { Entry } from '../../raft/types.ts';
@@ -35,12 +35,12 @@ import { NaiveRecords } from './naive-records.ts';
 import { type GrantedLimit, NaiveRequests, requestBytes } from './naive-requests.ts';
 import { type KeysOfRule, resolved, Tally } from './naive-state.ts';
 
-/** Of keys and of request ids, after each grant; then what a sweep does. */
+/** The number of keys and of request ids checked after each grant; then the work of a sweep. */
 const LOOKS_PER_GRANT = 2;
 const SWEEP_LOOKS = 8_192;
 const SWEEP_DROPS = 1_024;
 
-/** One limit of a request, as it is found before anything is charged. */
+/** One limit of a request, before anything is charged. */
 interface Limit {
   readonly asked: Asked;
   readonly known: Known;
@@ -48,7 +48,7 @@ interface Limit {
   readonly judged: Judged;
 }
 
-/** What a replica decides, and what it charges: nothing, or once under each limit, in their order. */
+/** The decision of a replica, and its charges: none, or one under each limit, in their order. */
 interface Decided {
   readonly decision: Decision;
   readonly charged: readonly GrantedLimit[];
@@ -66,7 +66,7 @@ type OnSaid = (i: number, said: SaidOfKey, decision: Decision) => void;
 interface Told {
   readonly onDecided: OnDecided;
   readonly onSaid: OnSaid;
-  /** The record of a key says nothing any more, and goes. */
+  /** The record of a key has no content any more, and is dropped. */
   readonly onForgotten: (userId: string) => void;
 }
 
@@ -99,7 +99,7 @@ export class NaiveLimiter {
     return this.#tally.digestWith(item);
   }
 
-  /** Tells what every replica decides. */
+  /** Reports what every replica decides. */
   apply(command: Command, entry: Entry, { onDecided, onSaid, onForgotten }: Told): void {
     const { index, term, timeMillis } = entry;
     let position = 0;
@@ -145,7 +145,7 @@ export class NaiveLimiter {
     return this.#table?.version ?? 0;
   }
 
-  /** What becomes of what an operator says. */
+  /** Applies an operator's change. */
   #say(said: SaidOfKey, place: Place, entry: Entry): Decision {
     const { index, timeMillis: nowMillis } = entry;
     const { userId } = said;
@@ -192,8 +192,8 @@ export class NaiveLimiter {
   }
 
   /**
-   * What a replica that has applied everything up to entry `index` says at once, at group time `nowMillis`: a denial, or
-   * undefined if it may not deny. Where there is too little room is not its business.
+   * The denial that a replica which has applied entries up to `index` gives at once, at group time `nowMillis`, or
+   * undefined if it may not deny. Lack of room is not its concern.
    */
   denialAt(
     { index, term }: { readonly index: number; readonly term: number },
@@ -220,7 +220,10 @@ export class NaiveLimiter {
     return said.every(({ fits }) => fits) ? undefined : denialOfAll(said);
   }
 
-  /** Who was matched with another record than there is, or is blocked, is told that before anything else is looked at. */
+  /**
+   * A request that was matched with another record, or whose key is blocked, is answered before anything else is
+   * checked.
+   */
   #guardedOff(
     { guard, isSettled = false }: Asked,
     at: { readonly ruleId: string; readonly place: Place; readonly nowMillis: number },
@@ -267,7 +270,7 @@ export class NaiveLimiter {
     return this.#chargeAll(asked, limits, place, entry);
   }
 
-  /** What is answered by what is remembered under its id. */
+  /** The answer from the memory of its id. */
   #repeated(asked: Asked, place: Place, nowMillis: number): Decision | undefined {
     const remembered = this.#requests.find(asked, { index: Infinity, nowMillis });
     if (remembered === undefined) return undefined;
@@ -305,7 +308,7 @@ export class NaiveLimiter {
     return { decision, charged };
   }
 
-  /** What is remembered until later than now counts no more; its stamp stays, with what others spent at it. */
+  /** A grant whose time is later than now counts no more; its stamp stays, with the costs of other grants at it. */
   #refund(asked: Asked, place: Place, entry: Entry): Decision {
     const nowMillis = entry.timeMillis;
     const remembered = this.#requests.find(asked, { index: Infinity, nowMillis: nowMillis + 1 });
@@ -316,13 +319,13 @@ export class NaiveLimiter {
       for (const limit of limits) this.#kept.takeBack(limit, entry);
       this.#changedMillis = nowMillis;
     }
-    // Told as its grant was: by the limit that told that.
+    // Reported by the same limit as its grant.
     const told = limits[tellingGrant(limits.map(({ decision }) => decision))]!;
     const { attempt } = remembered.asked;
     return refundOf({ decision: told.decision, cost: told.asked.cost, attempt }, place, nowMillis);
   }
 
-  /** For all of them: each on top of those before it. */
+  /** Room for all of them, each in addition to those before it. */
   #hasRoom(limits: readonly Limit[]): boolean {
     const cap = this.#table?.partitionBytesMax ?? 0;
     let bytes = 0;

@@ -56,8 +56,9 @@ export class NaiveRecords {
   }
 
   /**
-   * The record before the change is that of the previous entry; entry `index` has group time `nowMillis`. @param
-   * capBytes of the state
+   * Applies a change in entry `index`, at group time `nowMillis`.
+   *
+   * @param capBytes the most bytes that the state may hold
    */
   change(
     { userId, said }: SaidOfKey,

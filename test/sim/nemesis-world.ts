@@ -1,4 +1,4 @@
-/** What the nemesis may see of a world and do to it, and what its faults have in common. */
+/** The part of a world that the nemesis may see and change, and the common parts of its faults. */
 import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import type { Fate } from '../../storage/memory-store.ts';
 import type { DiskCopy } from './disk-copies.ts';

@@ -1,6 +1,6 @@
 /**
- * Breaks things: draws from the seed which fault strikes whom, and when. What each fault does is in its room: network,
- * processes, machines, directories. It never takes so many directories that a quorum is gone for good.
+ * Injects faults: the seed decides which fault strikes which node, and when. The faults themselves are in the files for
+ * network, processes, machines and directories. It never destroys so many directories that a quorum is lost for good.
  */
 import { DirectoryFaults } from './directory-faults.ts';
 import { FarBehind } from './far-behind.ts';
@@ -13,7 +13,7 @@ import { ProcessFaults } from './process-faults.ts';
 import type { Random } from './random.ts';
 import type { SimNode } from './sim-node.ts';
 
-/** A quarter of the time nothing new breaks. */
+/** A quarter of the time no new fault begins. */
 const QUIET = 0.25;
 
 export class Nemesis {
@@ -66,7 +66,7 @@ export class Nemesis {
     });
   }
 
-  /** Nothing new breaks, and what is broken stays so; but who hears a leader hears all of it. */
+  /** No new fault begins, and active ones stay; but a node that hears a leader hears all its messages. */
   stop(): void {
     this.#hand.isActive = false;
     for (const { id } of this.#world.nodes) this.#world.network.censor.withhold(id, false);
@@ -83,7 +83,7 @@ export class Nemesis {
     this.#faults[fault]({ victim, leader, up, nodes, all: nodes.map(({ id }) => id) });
   }
 
-  /** Long after the last request those who lead are gone, and then everybody asks again. */
+  /** Long after the last request the leaders fail, and then all clients ask again. */
   #idle(forMillis: number): void {
     const { after, ask, leaders } = this.#world;
     this.#isIdle = true;
@@ -99,7 +99,7 @@ export class Nemesis {
     });
   }
 
-  /** A process ended, whoever did it: somebody starts it again. */
+  /** A process ended for any reason: it is started again. */
   ended(node: SimNode): void {
     this.#hand.later(this.#random.pick([20, 200, 1_500]), () => node.start());
   }
@@ -108,7 +108,7 @@ export class Nemesis {
     this.#hunt.led(node);
   }
 
-  /** The clock of one machine runs at one of these multiples of what is right. */
+  /** The clock of one machine runs at one of these multiples of the right rate. */
   breakClock(rates: readonly number[]): void {
     this.#machines.breakClock(rates);
   }

@@ -1,5 +1,5 @@
 /**
- * The network between simulated nodes. As in TCP, each node sends on the connections it dialled; frames of one
+ * The network between simulated nodes. As in TCP, each node sends on the connections that it dialled, and frames of one
  * connection arrive in order. Paths can be cut one way or both: then frames wait and arrive in a burst when the path
  * heals, unless the connection broke before.
  */
@@ -22,13 +22,13 @@ import type { Story } from './story.ts';
 export interface Endpoint {
   readonly id: NodeId;
   readonly isUp: boolean;
-  /** Of its database. */
+  /** The incarnation of its database. */
   readonly incarnation: string;
-  /** Whether its process reads what arrives. */
+  /** Whether its process reads incoming frames. */
   readonly isRunning: boolean;
-  /** What it says when it dials; undefined: it dials nobody any more. */
+  /** Its hello when it dials; undefined: it dials no node any more. */
   hello(to: NodeId): Hello | undefined;
-  /** Why it does not want whoever says this; undefined: it is welcome. */
+  /** Why it refuses this hello; undefined: it accepts. */
   refusalOf(hello: Hello): Refusal | undefined;
   introduced(hello: Hello): void;
   welcomedBy(peer: NodeId): void;
@@ -57,14 +57,14 @@ const RECONNECT_MILLIS_MIN = 50;
 const RECONNECT_MILLIS_MAX = 1_000;
 const REFUSED_MILLIS = 5_000;
 const LATE_MILLIS_MAX = 3_000;
-/** What came before a connection broke is read by then. */
+/** Frames from before a broken connection are read by then. */
 const READ_MILLIS_MAX = 300;
 
 export class SimNetwork {
   readonly #init: NetworkInit;
   readonly #paths: Paths;
   readonly censor = new Censor();
-  /** No more chance from now on between these nodes. */
+  /** No more randomness from now on between these nodes. */
   #reliable: ReadonlySet<NodeId> = new Set();
 
   constructor(init: NetworkInit) {
@@ -101,12 +101,12 @@ export class SimNetwork {
       return;
     }
     if (path.cut) {
-      // A full socket: what does not fit is lost, as behind a slow peer.
+      // A full socket: frames that do not fit are lost, as behind a slow peer.
       if (path.held.length < HELD_MAX) path.held.push(frame);
       return;
     }
     this.#carry(path, frame);
-    // The transport repeats nothing, but what Raft says may come twice.
+    // The transport repeats nothing, but messages of Raft may come twice.
     if (!isReliable && frame.type === 'peerMessages' && random.chance(settings.duplicate)) {
       story.faults.set('duplicate', (story.faults.get('duplicate') ?? 0) + 1);
       this.#init.after(random.unit() * LATE_MILLIS_MAX, () => this.#hand(path, frame));
@@ -128,7 +128,7 @@ export class SimNetwork {
 
   #arrive(path: Path, frame: Frame): void {
     if (frame.epoch === path.epoch) {
-      // Cut while it was on its way: it waits with the others.
+      // If the path was cut meanwhile, the frame waits with the others.
       if (!path.cut) this.#read(path, frame);
       else if (path.held.length < HELD_MAX) path.held.push(frame);
       return;
@@ -172,7 +172,7 @@ export class SimNetwork {
     target.receive(frame.sender, frame.type, frame.payload);
   }
 
-  /** A process started: it dials everybody. */
+  /** A process started: it dials all nodes. */
   started(node: NodeId): void {
     for (const path of this.#paths.all()) {
       if (path.from !== node) continue;
@@ -210,7 +210,7 @@ export class SimNetwork {
     this.#init.endpoint(path.from).refusedBy(path.to, refusal);
   }
 
-  /** Others are welcome at `node` than before. */
+  /** The set of nodes that `node` accepts has changed. */
   recheck(node: NodeId): void {
     const { endpoint } = this.#init;
     for (const path of this.#paths.all()) {
@@ -227,12 +227,12 @@ export class SimNetwork {
     }
   }
 
-  /** A node dials nobody any more. */
+  /** A node dials no other node any more. */
   leave(node: NodeId): void {
     for (const path of this.#paths.all()) if (path.from === node) this.#break(path, true);
   }
 
-  /** A process died: its connections break, and those who can still hear from its machine learn of it. */
+  /** A process died: its connections break, and nodes that can still hear its machine learn of it. */
   ended(node: NodeId): void {
     for (const path of this.#paths.all()) {
       if (path.from === node || path.to === node) this.#break(path, path.from === node);
@@ -262,7 +262,7 @@ export class SimNetwork {
     const soon = (cut: boolean): number => (cut ? SILENT_MILLIS_MAX : 0) + random.exponential(1);
     after(soon(path.cut), () => {
       const target = endpoint(to);
-      // Who has dialled again meanwhile is there.
+      // A node that has dialled again meanwhile is connected.
       if (target.isUp && path.epoch === epoch && !path.connected) target.peerLost(from);
     });
     if (senderIsGone) return;
@@ -286,7 +286,7 @@ export class SimNetwork {
     path.cuts += 1;
     const { cuts } = path;
     if (!this.#init.settings.closesSilent) return;
-    // Whoever hears nothing for so long closes, and dials anew: both directions.
+    // A node that hears nothing for this long closes both directions and dials anew.
     this.#init.after(SILENT_MILLIS_MAX, () => {
       if (!path.cut || path.cuts !== cuts) return;
       this.#break(path, false);
@@ -294,7 +294,7 @@ export class SimNetwork {
     });
   }
 
-  /** What waited arrives in one burst. */
+  /** Frames that waited arrive in one burst. */
   heal(from: NodeId, to: NodeId): void {
     const path = this.#paths.get(from, to);
     if (!path.cut) return;

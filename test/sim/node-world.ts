@@ -1,4 +1,4 @@
-/** What a simulated node is given and may ask of the world around it. */
+/** The environment of a simulated node. */
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
@@ -12,14 +12,17 @@ import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 import type { Story, Violation } from './story.ts';
 
-/** What a mutant may put between a node and its surroundings. */
+/** What a mutant may put between a node and its environment. */
 export interface Seams {
   wrapStore?(store: LogStore, after: (delayMillis: number, run: () => void) => void): LogStore;
-  /** A directory that is gone is made anew, instead of refusing to start. */
+  /** A lost directory is made anew, instead of refusing to start. */
   readonly recreatesDirectories?: boolean;
 }
 
-/** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
+/**
+ * The points where a process interacts with its environment. `send`: before a frame leaves. `receive`: before a
+ * received frame is read.
+ */
 export type Boundary = DiskBoundary | 'send' | 'receive';
 
 export interface NodeWorld {
@@ -33,7 +36,7 @@ export interface NodeWorld {
   after(delayMillis: number, run: () => void): void;
   /** Runs at the end of the current step. */
   soon(run: () => void): void;
-  /** A promise is being settled: the step ends when all that follows from it has happened. */
+  /** A promise is being settled: the step ends when everything that follows from it has happened. */
   settling(): void;
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
   /** A process holds a group from now on. */
@@ -43,14 +46,14 @@ export interface NodeWorld {
   readonly clockJudged?: (node: NodeId, verdict: ClockVerdict) => void;
   sending(node: NodeId, to: NodeId, type: PeerFrameType, payload: Uint8Array): void;
   ended(node: NodeId): void;
-  /** What was on this node's disk will never be seen again. */
+  /** The contents of this node's disk are lost for good. */
   directoryLost(node: NodeId): void;
-  /** The directory of `node` is another one from now on. */
+  /** The directory of `node` is a new one from now on. */
   madeAnew?(node: NodeId): void;
-  /** The process of `node` is at a point where it may die: crash it here if it is to. */
+  /** The process of `node` is at a point where it may die: the world may crash it here. */
   readonly reached?: (node: NodeId, boundary: Boundary) => void;
   /** From when a write is durable until its process learns of it; 0 if absent. */
   readonly completionMillis?: number;
-  /** Callers in the product may swallow what is thrown: the world looks after each step. */
+  /** Callers in the product may swallow exceptions, so the world checks after each step. */
   violated(violation: Violation): void;
 }

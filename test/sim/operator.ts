@@ -1,6 +1,6 @@
 /**
- * Changes the nodes of the cluster while it runs and while things break: adds, removes and replaces them, asks again
- * until it is told that the change is accepted, and switches a removed node off once all partitions have moved.
+ * Changes the members of the cluster while it runs and during faults: adds, removes and replaces nodes, repeats each
+ * change until it is accepted, and switches a removed node off once all partitions have moved.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { ChangeResult, NodeChange } from '../../src/api/cluster-change.ts';
@@ -17,16 +17,16 @@ export interface OperatorWorld {
   readonly story: Story;
   readonly nodes: readonly SimNode[];
   readonly after: (delayMillis: number, run: () => void) => void;
-  /** What is committed about the nodes. */
+  /** The committed list of nodes. */
   readonly meta: () => MetaState | undefined;
 }
 
-/** Somebody who asked for so long and got no answer asks again; whoever had it may have died. */
+/** After this long without an answer the operator asks again: the node may have died. */
 const ANSWER_MILLIS_MAX = 2_000;
 const AGAIN_MILLIS = 200;
 /** Chance that the next change does not wait until the partitions have moved for the one before. */
 const HURRY = 0.15;
-/** Chance that a node that was added does not come for long: another one may be added meanwhile. */
+/** Chance that an added node does not come for long: another one may be added meanwhile. */
 const LATE = 0.2;
 /** Chance that it never comes, and has to be removed. */
 const NEVER = 0.4;
@@ -34,9 +34,9 @@ const NEVER = 0.4;
 const SLOW = 0.2;
 const SLOW_FACTOR = 50;
 const SLOW_MILLIS = 3_000;
-/** Chance that before a change somebody asks for a node back that left. */
+/** Chance that before a change the operator asks for a removed node back. */
 const ASK_BACK = 0.2;
-/** Chance that somebody says otherwise where a node stands, instead of a change of the nodes. */
+/** Chance of a label change instead of a change of members. */
 const LABEL = 0.5;
 
 export class Operator {
@@ -54,12 +54,12 @@ export class Operator {
     if (world.settings.changeMeanMillis > 0) this.#next();
   }
 
-  /** No change is asked for that is not accepted yet. */
+  /** Every requested change is accepted. */
   get isIdle(): boolean {
     return this.#wanted === undefined;
   }
 
-  /** Begins nothing new. What was begun goes on. */
+  /** Begins nothing new. Current changes continue. */
   stop(): void {
     this.#isActive = false;
   }
@@ -72,7 +72,7 @@ export class Operator {
     });
   }
 
-  /** Somebody asks for a node back that left: it has forgotten what it promised, and is refused. */
+  /** The operator asks for a removed node back: it has forgotten its promises, and is refused. */
   #askBack(id: NodeId): void {
     const up = this.#world.nodes.filter((node) => node.isRunning);
     if (up.length === 0) return;
@@ -82,7 +82,7 @@ export class Operator {
     });
   }
 
-  /** Asked once: whether that comes to anything is known when it is committed. */
+  /** Asked once. Whether it worked is known when it is committed. */
   #label({ nodes }: MetaState, labels: LabelSettings): void {
     const up = this.#world.nodes.filter((node) => node.isRunning);
     if (up.length === 0) return;
@@ -91,7 +91,7 @@ export class Operator {
     this.#random.pick(up).inProcess((core) => core.change({ type: 'label', change }, () => undefined));
   }
 
-  /** A change of the nodes, unless one is under way. */
+  /** A change of members, unless one is under way. */
   begin(): void {
     const state = this.#world.meta();
     if (state === undefined || this.#wanted !== undefined) return;
@@ -107,7 +107,9 @@ export class Operator {
     this.#want(kind, change);
   }
 
-  /** A lost machine that is still a member is replaced or removed, or partitions that should move there never could. */
+  /**
+   * Replaces or removes a lost machine that is still a member; otherwise partitions that should move there never could.
+   */
   rescue(): void {
     const { nodes, meta, settings } = this.#world;
     const members = meta()?.nodes ?? [];
@@ -119,7 +121,7 @@ export class Operator {
     } else if (members.length > settings.config.replicas) {
       this.#want('removeNode', { remove: lost.id });
     } else {
-      // There is nobody else: it has to come after all.
+      // There is no other machine: this one has to come after all.
       this.#spare(lost.id)?.begin();
     }
   }
@@ -131,7 +133,7 @@ export class Operator {
 
   #want(kind: string, change: NodeChange): void {
     this.#world.story.fault(kind, `(add ${change.add?.id ?? '-'}, remove ${change.remove ?? '-'})`);
-    // The machine may be there before the cluster knows of it, or long after.
+    // The machine may exist before the cluster knows of it, or long after.
     const isLate = change.add !== undefined && this.#random.chance(LATE);
     if (isLate) this.#world.story.fault('deadNewcomer', `(node ${change.add?.id ?? '-'})`);
     if (isLate && this.#random.chance(NEVER)) return this.change(change);
@@ -146,7 +148,7 @@ export class Operator {
     this.#ask();
   }
 
-  /** What a newcomer is to keep may be long in coming to its disk. */
+  /** The data for a new node may take long to reach its disk. */
   #begin(node: SimNode | undefined): void {
     node?.begin();
     if (node === undefined || !this.#isActive || !this.#random.chance(SLOW)) return;
@@ -159,7 +161,7 @@ export class Operator {
 
   #draw(state: MetaState): NodeChange | undefined {
     const { nodes, settings } = this.#world;
-    // The last one is for the rescue.
+    // The last one is for `rescue`.
     const members = state.nodes.map(({ id }) => id);
     const isUsed = (id: NodeId): boolean => members.includes(id) || state.retired.includes(id);
     const spare = nodes.slice(0, -1).find((node) => node.state === 'absent' && !isUsed(node.id));
@@ -167,7 +169,7 @@ export class Operator {
     const lost = members.find((id) => nodes[id - 1]?.isDoubtful === true) ?? missing;
     const mayRemove = members.length > settings.config.replicas;
     const kind = this.#random.pick(['add', 'remove', 'replace', 'replace'] as const);
-    // A machine that is lost goes first.
+    // A lost machine is removed first.
     const victim = lost ?? this.#random.pick(members);
     if (kind === 'remove') return mayRemove ? { remove: victim } : undefined;
     if (spare === undefined) return undefined;
@@ -220,7 +222,7 @@ export class Operator {
     }
   }
 
-  /** A change of the nodes, or that all partitions have moved for it, is committed. */
+  /** A change of members is committed, or the completion of its moves. */
   metaChanged(state: MetaState): void {
     if (state.settledVersion !== state.version || state.settledVersion === this.#settledVersion) return;
     this.#settledVersion = state.settledVersion;

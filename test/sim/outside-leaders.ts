@@ -1,12 +1,11 @@
 /**
- * How long leaders outside of the healed nodes kept a partition to themselves, in a world that leaves no time for asking
- * them.
+ * How long leaders outside of the healed nodes kept a partition, in a world that leaves no time for asking them.
  *
- * A leader that was not healed, but reaches one of the healed nodes both ways, may have a quorum with it for as long as it
- * likes: it commits, so nobody may take its office. Where its paths are slow compared to a deadline and lose frames,
- * neither a request of that follower comes back in time, nor one that takes it for a relay. That is all a cluster can
- * do: what the healed nodes owe, they owe from the moment they lead. Not excused is a leader that commits nothing, or
- * that no healed voter could hear and answer: its office must end.
+ * A leader that was not healed, but reaches one of the healed nodes both ways, may have a quorum with it for as long as
+ * it likes: it commits, so no other node may depose it. If its paths are slow compared to a deadline and lose frames,
+ * neither a request of that follower nor one that it relays comes back in time. A cluster cannot do more, so the healed
+ * nodes must serve from the moment they lead. A leader is not excused if it commits nothing, or if no healed voter
+ * could hear and answer it: its leadership must end.
  */
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Settings } from './settings.ts';
@@ -14,7 +13,7 @@ import type { SimNode } from './sim-node.ts';
 import type { World } from './world.ts';
 
 interface Kept {
-  /** Up to here the log of the partition was committed at `lookedAtMillis`. */
+  /** The log of the partition was committed up to here at `lookedAtMillis`. */
   index: number;
   lookedAtMillis: number;
   millis: number;
@@ -30,7 +29,7 @@ export class OutsideLeaders {
     this.#healed = healed;
   }
 
-  /** To be called often: what was committed under such a leader since the last look shows that it was of use until now. */
+  /** Call it often: commits under such a leader since the last call show that it was useful until now. */
   look(partition: number): void {
     const { now, raft } = this.#world;
     const index = raft.committedIndex(groupOfPartition(partition));
@@ -70,7 +69,7 @@ export class OutsideLeaders {
   }
 }
 
-/** There is time enough in a deadline for a request that takes a relay, and for finding that it needs one. */
+/** A deadline leaves enough time for a relayed request, and for finding out that it needs a relay. */
 export function isRoomy({ network, disk, timing }: Settings): boolean {
   const hop =
     network.slowMillis * Math.sign(network.slowShare) + network.delayMinMillis + network.delayMeanMillis;

@@ -1,4 +1,4 @@
-/** From each simulated node to each other one: the connection it dialled, and what is under way there. */
+/** From each simulated node to each other one: the connection it dialled, and the frames on their way. */
 import type { NodeId } from '../../raft/types.ts';
 import type { Hello, Sender } from '../../src/wire/hello.ts';
 import type { FrameDecoder, FrameType } from '../../src/wire/frame.ts';
@@ -19,7 +19,7 @@ export interface Path {
   readonly to: NodeId;
   /** The connection `from` dialled. */
   connected: boolean;
-  /** What was said on it. */
+  /** The hello sent on it. */
   hello: Hello | undefined;
   reached: string;
   /** Counts connections. */
@@ -28,14 +28,14 @@ export interface Path {
   cut: boolean;
   /** Counts cuts. */
   cuts: number;
-  /** Behind a cut, oldest first. */
+  /** Frames that wait behind a cut, oldest first. */
   held: Frame[];
-  /** On top of every delay. */
+  /** Added to every delay. */
   readonly slowMillis: number;
   readonly crawlMillis: number;
   /** Nothing on this connection arrives before this. */
   busyUntil: number;
-  /** What the receiver makes of the bytes, since some of this connection were damaged. */
+  /** The receiver's decoder, once some bytes of this connection were damaged. */
   decoder: FrameDecoder | undefined;
 }
 

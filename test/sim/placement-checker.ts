@@ -1,12 +1,13 @@
 /**
- * Which node should hold what. By the committed list of nodes, whose text is read here anew, and without the ring: of every
- * version
+ * Checks the placement of partitions. Parses the text of the committed list of nodes itself and does not use the
+ * product's ring. For every version:
  *
- * - each partition has as many distinct nodes as there are copies, all of that version;
- * - what moved since the version before is what the change of the nodes asks for: whoever joins gets its share, rounded up,
- *   and nobody else anything; what one held that leaves goes to one other node each; a replacement gets just that;
- * - nobody holds or leads much more than its part; where nodes have labels, other laws take the place of these two (spread-checker.ts);
- * - every node that knows of it goes by it, however it came to know.
+ * - Each partition has as many distinct nodes as there are copies, all of that version.
+ * - Only the moves that a membership change requires are made. A joining node gets its part, rounded up, and no other
+ *   node gets anything. Each copy of a leaving node goes to one other node. A replacement gets just that.
+ * - No node holds or leads much more than its part. With labels, other laws replace this one and the previous one
+ *   (spread-checker.ts).
+ * - Every node that knows the version uses it, however it learned of it.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { MetaState } from '../../src/meta/cluster-state.ts';

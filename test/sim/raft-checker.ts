@@ -267,7 +267,7 @@ export class RaftChecker {
     return Math.max(0, ...[...this.#groups.values()].map(({ gainedMillis }) => gainedMillis));
   }
 
-  /** A client was told that its request, the only one under this id, was never proposed. */
+  /** A client got the answer that its request, the only one under this id, was not proposed. */
   nowhere(id: GroupId, requestId: string): void {
     const entry = openProposalOf(this.#group(id), requestId, this.#gone);
     check(

@@ -1,4 +1,4 @@
-/** The only source of chance in a simulated run: everything is drawn from one seed. */
+/** The only source of randomness in a simulated run: everything is drawn from one seed. */
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 
 const WORD = 2 ** 32;
@@ -8,7 +8,7 @@ export class Random {
 
   constructor(seed: number) {
     this.#generator = xoroshiro128plus(seed);
-    // Small seeds differ in few bits; the first words show it.
+    // Small seeds differ in few bits, which shows in the first words.
     for (let i = 0; i < 8; i += 1) this.#generator.next();
   }
 
@@ -53,7 +53,7 @@ export class Random {
     return result;
   }
 
-  /** A source of its own, so that more draws in one place leave the others alone. */
+  /** A separate source, so that more draws in one place do not change the others. */
   fork(): Random {
     return new Random(this.#word());
   }

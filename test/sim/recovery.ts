@@ -1,6 +1,6 @@
 /**
- * The end of a run. A quorum is healed, all other damage is made permanent, and the quorum must get on. Sometimes everything
- * is healed after that, and then every request must be decided and all replicas must end up equal.
+ * The end of a run. A quorum is healed, all other damage is made permanent, and the quorum must make progress.
+ * Sometimes everything is healed after that: then every request must be decided and all replicas must end up equal.
  */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
@@ -21,12 +21,12 @@ import { check } from './story.ts';
 import type { World } from './world.ts';
 
 const PROGRESS_MILLIS_MAX = 45_000;
-/** Whoever waits for one answer until its deadline waits for several. */
+/** A client that waits for one answer until its deadline waits for several. */
 const PROGRESS_DEADLINES_MAX = 10;
-/** Users of a rule whose callers tell the time are kept for so much longer than its window. */
+/** Users of a rule with callers' timestamps are kept this much longer than its window. */
 const EVENT_MEMORY_MILLIS = 60_000;
 const PROBE_MILLIS = 250;
-/** Then everything is decided again: there were elections, leaders were handed over, and connections dialled. */
+/** After this time everything is decided again: elections, hand-overs and reconnects are over. */
 const HEALED_MILLIS_MIN = 3_000;
 const HEALED_TICKS = 80;
 const HEALED_SLOWNESS = 4;
@@ -38,13 +38,13 @@ const EQUAL_TRIES_MAX = 60;
 const BACK_LOOK_MILLIS = 500;
 const BACK_LOOKS_MAX = 60;
 
-/** What becomes of a node that is not healed. */
+/** The state of a node that is not healed. */
 const FATES = ['crashed', 'paused', 'deaf', 'deaf', 'mute', 'as it is', 'ignorant', 'ignorant'] as const;
 
 export class Recovery {
   readonly #world: World;
   #core: readonly SimNode[] = [];
-  /** Who has to grant something yet; `userId` as long as it is not known to have been denied. */
+  /** The grants that are still due; `userId` as long as it is not known to have been denied. */
   #owing: { readonly partition: number; readonly node: SimNode; userId?: string | undefined }[] = [];
   readonly #granted = new Set<number>();
   /** Undefined where there is time to ask any leader. */
@@ -60,21 +60,21 @@ export class Recovery {
     const { nodes, random, settings, story, nemesis, operator, placement, raft } = this.#world;
     nemesis.stop();
     operator.stop();
-    // What may or may not be damaged is not relied on any more.
+    // A directory that may be damaged is not used any more.
     for (const node of nodes) if (node.isDoubtful && !node.isStranger) node.dismiss();
     this.#startedAt = this.#world.now;
     const alive = random.shuffled(livingMembers(this.#world));
-    // Often those who lead stay outside.
+    // The current leaders often stay outside.
     if (random.chance(0.6)) alive.sort((a, b) => leaderships(a) - leaderships(b));
-    // While members change, a quorum of the one moment may be none of the next.
+    // While members change, the quorum of one moment may not be one in the next.
     const { isSettled, meta } = this.#world;
     const size = Math.floor((meta?.nodes.length ?? alive.length) / 2) + 1;
-    // With one more than needed, a path between two of them may stay cut. Not where room is short: what a replica cannot
-    // hear it cannot forget, and its node may be full for good.
+    // With one more node than needed, a path between two of them may stay cut. Not where room is short: a replica
+    // cannot forget what it does not hear, so its node may stay full.
     const mayCut =
       isSettled && size < alive.length && isRoomy(this.#world.settings) && !this.#world.mayBeFull;
     const spare = mayCut && random.chance(0.5) ? 1 : 0;
-    // Nor may a group stay without a quorum there: it forgets nothing either.
+    // A group without a quorum there is excluded for the same reason: it forgets nothing.
     const isPart = isSettled && !this.#world.mayBeFull;
     this.#core = isPart ? alive.slice(0, size + spare) : alive;
     story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
@@ -84,11 +84,11 @@ export class Recovery {
     const apart = spare > 0 ? this.#cutOnePath() : [];
     for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
     const coreIds = this.#core.map(({ id }) => id);
-    // Where a member of the newest version will never come, nothing that moved away is deleted before it is taken out of
-    // the list again; where room is short, nobody new may find any until then.
+    // If a member of the newest version never comes, nodes cannot delete partitions that moved away until it is removed
+    // from the list. Where room is short, new users may find none until then.
     const mayStayFull = this.#world.mayBeFull && meta?.nodes.some(({ id }) => !coreIds.includes(id)) === true;
     const isLed = (group: GroupId): boolean => hasQuorums(raft.configOf(group), coreIds, apart);
-    // A new partition has its first rules from group 0.
+    // A new partition gets its first rules from group 0.
     const bringsRules = isLed(META_GROUP);
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
       const mayHaveRules = bringsRules || haveRules(this.#core, partition);
@@ -96,12 +96,12 @@ export class Recovery {
       for (const node of this.#core) this.#owing.push({ partition, node });
     }
     this.#world.askable = (node) => node.isOpen && this.#core.includes(node);
-    // Where room is short, whoever asks most gets it: others step back, and it comes back by itself.
+    // Where room is short, the most active clients take it: the others stop, so that room becomes free.
     this.#world.clients.isActive = !this.#world.mayBeFull && this.#world.settings.queues === undefined;
     this.#probe();
   }
 
-  /** Requests or answers between two healed nodes go astray for good: they must find a way around. */
+  /** Requests or answers between two healed nodes are lost for good: they must find another path. */
   #cutOnePath(): NodeId[] {
     const { random, network, story } = this.#world;
     const [from, to] = random.shuffled(this.#core);
@@ -117,7 +117,7 @@ export class Recovery {
     this.#world.onEnded = (node) => {
       if (some.includes(node)) this.#world.after(100, () => node.start());
     };
-    // One without room is enough to refuse what is new, and it keeps a copy also if it is not healed.
+    // One full node is enough to refuse new users, and it keeps a copy even if it is not healed.
     for (const node of livingMembers(this.#world)) node.limitState();
     for (const node of some) {
       node.healDisk();
@@ -131,7 +131,7 @@ export class Recovery {
     }
   }
 
-  /** What is outside stays broken for good, each node in its own way. */
+  /** Nodes outside stay broken for good, each in its own way. */
   #abandon(node: SimNode): void {
     const { random, network, story } = this.#world;
     const fate = random.pick(FATES);
@@ -145,7 +145,7 @@ export class Recovery {
         network.heal(node.id, other.id);
       }
       if (fate === 'mute') network.cut(node.id, other.id);
-      // One of the healed asks it who leads, and it does not know.
+      // One of the healed nodes asks it for the leader, and it does not know.
       if (fate === 'ignorant') {
         const change = other === confidant ? 'heal' : 'cut';
         network[change](node.id, other.id);
@@ -158,7 +158,7 @@ export class Recovery {
     const { clients, placement, story } = this.#world;
     for (const partition of new Set(this.#owing.map((owed) => owed.partition)))
       this.#outside?.look(partition);
-    // A leader outside may still serve some of the healed nodes; who cannot reach it can do nothing about it.
+    // A leader outside may still serve some of the healed nodes; a node that cannot reach it is excused.
     this.#owing = this.#owing.filter(
       ({ partition, node }) =>
         livingMembers(this.#world).includes(node) &&
@@ -178,7 +178,7 @@ export class Recovery {
     check(!isLate, () => this.#explain());
     for (const owed of this.#owing) {
       if (!owed.node.isUp) continue;
-      // Asked again and again under one id: each of many might count without an answer in time, and fill a small state.
+      // Repeated under one id: with many ids each might count without an answer in time, and fill a small state.
       owed.userId ??= this.#userOf(owed.partition);
       const { userId } = owed;
       clients.attempt(owed.node, { userId, requestId: `for ${userId}` }, 2, (answer) => {
@@ -191,7 +191,7 @@ export class Recovery {
         this.#owing = this.#owing.filter((other) => other !== owed);
       });
     }
-    // Of many partitions each is asked less often.
+    // With many partitions each is asked less often.
     const many = Math.max(1, placement.partitionCount / 8);
     this.#world.after(PROBE_MILLIS * many, () => this.#probe());
   }
@@ -200,7 +200,7 @@ export class Recovery {
     const { timing, tables } = this.#world.settings;
     const longest = Math.max(PROGRESS_MILLIS_MAX, PROGRESS_DEADLINES_MAX * timing.requestDeadlineMillis);
     if (!this.#world.mayBeFull) return longest;
-    // What fills a small state has to be forgotten first.
+    // The entries that fill a small state must be forgotten first.
     const horizons = tables.map(({ requestIdHorizonMillis }) => requestIdHorizonMillis);
     const windows = tables.flatMap(({ rules }) =>
       rules.map((rule) => reachMillisOf(rule, rule.windowMillis)),
@@ -209,8 +209,8 @@ export class Recovery {
   }
 
   /**
-   * It has not heard of those who joined, and trusts only whom it knows: it hears of them from the leader of group 0,
-   * which stays outside and out of its reach.
+   * The node has not heard of the new members and trusts only nodes that it knows. It would hear of them from the
+   * leader of group 0, which stays outside and out of its reach.
    */
   #isUninformed(node: SimNode): boolean {
     const { meta, network } = this.#world;
@@ -257,22 +257,22 @@ export class Recovery {
     this.#untilSettled(SETTLED_TRIES_MAX);
   }
 
-  /** Whatever change of the nodes was under way, it is finished. */
+  /** Waits until the current membership change is finished. */
   #untilSettled(tries: number): void {
-    // Machines that join meanwhile included.
+    // Includes machines that join meanwhile.
     this.#core = livingMembers(this.#world);
     this.#heal([...this.#core, ...outsiders(this.#world)]);
     if (this.#world.meta !== undefined) this.#world.operator.rescue();
     check(tries > 0, () => `the partitions have not moved to where they should be\n${this.#explain()}`);
     const { clients, nemesis, random } = this.#world;
-    // Where more is asked than disks can write, new members never have it all.
+    // If clients ask for more than disks can write, new members never catch up.
     clients.isActive = tries > SETTLED_TRIES_MAX / 2 || this.#world.isSettled;
     if (!this.#world.isSettled) {
       this.#world.after(EQUAL_MILLIS, () => this.#untilSettled(tries - 1));
       return;
     }
     const { network, timing } = this.#world.settings;
-    // What crawled when it was healed is still under way, and everything behind it.
+    // Slow frames from before the healing are still on their way, and everything behind them.
     const underWayMillis = network.crawlShare > 0 ? network.crawlMillis : 0;
     const healedMillis = Math.max(HEALED_MILLIS_MIN, HEALED_TICKS * timing.tickMillis);
     this.#world.after(underWayMillis, () => this.#world.checkers.healed());
@@ -287,7 +287,7 @@ export class Recovery {
     });
   }
 
-  /** A rolling restart, gracefully: nobody notices. */
+  /** A graceful rolling restart, which clients must not notice. */
   #restartAll(left: readonly SimNode[]): void {
     const [node, ...others] = left;
     if (node === undefined) {
@@ -308,7 +308,7 @@ export class Recovery {
     });
   }
 
-  /** Slow disks or short deadlines refuse a request now and then, also in health. */
+  /** Slow disks or short deadlines refuse a request now and then, even without faults. */
   #isQuick(): boolean {
     const { disk, network, timing } = this.#world.settings;
     const isPrompt = timing.requestDeadlineMillis >= 1_000 && network.slowShare === 0;
@@ -321,7 +321,7 @@ export class Recovery {
     this.#world.after(REST_MILLIS, () => this.#untilEqual(EQUAL_TRIES_MAX));
   }
 
-  /** Everybody has applied everything. A leader may have changed a moment ago, so this may take a few looks. */
+  /** All replicas have applied everything. A leader may have changed a moment ago, so this may take a few polls. */
   #untilEqual(tries: number): void {
     const behind = disagreement(this.#world, this.#core);
     check(behind === undefined || tries > 0, () => `${behind ?? ''}\n${this.#explain()}`);

@@ -16,7 +16,7 @@ export interface Try {
   readonly asked: Asked;
   readonly begunMillis: number;
   isRejected: boolean;
-  /** Its client was told that no log has it, and none will. */
+  /** Its client got the answer that it was not proposed, so no log may hold it. */
   isNowhere: boolean;
 }
 

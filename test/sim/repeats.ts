@@ -1,4 +1,4 @@
-/** Who asks once more, and when: what got lost, what was granted, and whoever has the next request in the same socket. */
+/** When clients repeat requests: lost ones, granted ones, and the next request in the same socket. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Attempt, ClientWorld } from './client-world.ts';
 import type { Patience } from './patience.ts';
@@ -8,22 +8,25 @@ import type { SimNode } from './sim-node.ts';
 export interface RepeatsInit {
   readonly world: ClientWorld;
   readonly random: Random;
-  /** Clients ask at all. */
+  /** Whether clients send requests at all. */
   readonly isActive: () => boolean;
   readonly newId: () => string;
   readonly patience: Patience;
   readonly attempt: (node: SimNode, request: AllowRequest, count: number) => void;
 }
 
-/** Who asks so often gives up. */
+/** After this many attempts a client gives up. */
 export const ATTEMPTS_MAX = 4;
-/** The chance that a client repeats a request without an answer. For new ids it is below one half, or short queues would stay full. */
+/**
+ * The chance that a client repeats a request without an answer. For new ids it is below one half, or short queues would
+ * stay full.
+ */
 const AGAIN = 0.8;
 const ANEW = 0.4;
 const RETRY_MILLIS = 200;
-/** Who waits so often for a partition to answer others gives up. */
+/** A client that has waited this often for a partition to answer others gives up. */
 const WAITS_MAX = 4;
-/** Meanwhile a clock does not part from real time by what matters. */
+/** Within this time no clock departs noticeably from real time. */
 const CLOSE_MILLIS = 20;
 
 export class Repeats {
@@ -40,7 +43,7 @@ export class Repeats {
     this.#init.attempt(node, { userId, ...(ruleId !== undefined && { ruleId }) }, ATTEMPTS_MAX);
   }
 
-  /** The same request once more: soon, or about when nobody remembers it. */
+  /** Repeats a granted request: soon, or around the time when it is forgotten. */
   granted(request: AllowRequest, grantedMillis: number): void {
     const { world, random, isActive, attempt } = this.#init;
     const { clients, tables } = world.settings;
@@ -58,7 +61,10 @@ export class Repeats {
     });
   }
 
-  /** In the last millisecond of group time in which the request is remembered, or the next, where nobody has to relay it. */
+  /**
+   * In the last millisecond of group time in which the request is remembered, or in the next, at a node that need not
+   * relay it.
+   */
   #askAtLast(request: AllowRequest, untilMillis: number): void {
     const { world, random, isActive, attempt } = this.#init;
     const leader = world.leading(request.userId);

@@ -1,4 +1,4 @@
-/** How to tell a run again: a seed means the same only on the same commit. */
+/** How to repeat a run: a seed means the same only on the same commit. */
 import { spawnSync } from 'node:child_process';
 import type { Theme } from './features.ts';
 

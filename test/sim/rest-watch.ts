@@ -1,10 +1,13 @@
-/** How often groups rest, what ends that, and what becomes of the beats meanwhile: by what nodes send. It judges nothing. */
+/**
+ * Counts how often groups rest, what wakes them, and what becomes of the beats (the common heartbeat of resting
+ * groups), from the messages of nodes. Judges nothing.
+ */
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 
 export class RestWatch {
   readonly #seen: (name: string) => void;
-  /** Those that were on a list, and of which nobody has said anything since. */
+  /** Groups that were listed as resting and have had no message since. */
   readonly #resting = new Set<GroupId>();
   /** Pairs of nodes: the last beat from one to the other was not answered yet. */
   readonly #unanswered = new Set<string>();
@@ -24,7 +27,7 @@ export class RestWatch {
         if (message.awake.length > 0) this.#seen('beat answered: awake');
         return;
       case 'message':
-        // The one thing said in a group that does not wake it.
+        // The only message in a group that does not wake it.
         if (message.message.type !== 'heartbeatResponse') this.#woken(message.group, message.message.type);
         return;
       case 'chunk':

@@ -1,6 +1,6 @@
 /**
- * Rolling windows over what a key was granted, and what the promise for them is worth after a change of the rules,
- * written down again, independent of the product.
+ * Rolling windows over the grants of a key, and what they promise after a change of the rules. Written again, without
+ * the product's code.
  */
 
 export interface TimedGrant {
@@ -11,8 +11,8 @@ export interface TimedGrant {
 }
 
 /**
- * The most that any window has that begins at or before the grant `last` and ends at or after it: callers' times come in
- * any order, and from any epoch. Only what is later than `forgottenMillis` counts.
+ * The largest sum of a window that begins at or before the grant `last` and ends at or after it: callers' times come in
+ * any order and from any epoch. Only grants later than `forgottenMillis` count.
  */
 export function costAround(
   grants: readonly TimedGrant[],
@@ -37,7 +37,7 @@ export function costAround(
 }
 
 /**
- * A window that grows to what a key was granted: all up to here may be forgotten. Whatever had left the shorter window when
+ * When a window grows, all grants up to the returned time may be forgotten: those that had left the shorter window when
  * the key was last granted something, or all, if the key was idle for a window when the rule changed.
  */
 export function forgottenAtGrowth(

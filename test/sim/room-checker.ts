@@ -1,4 +1,4 @@
-/** Where a node has no room for anybody new, that is said before it costs anybody a write. */
+/** A node without room for new users refuses them before their requests cost a write. */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { type Asked, askedBy, limitsOf } from './id-ledger.ts';
 import type { Proposed } from './office-checker.ts';
@@ -14,14 +14,14 @@ export interface RoomCheckerInit {
 }
 
 const LOOK_MILLIS = 200;
-/** A node has noticed by then that it remembers more than it may. */
+/** By then a node has noticed that its state exceeds its maximum. */
 const NOTICED_MILLIS = 2_000;
-/** So much that it does not come and go between two looks. */
+/** Far enough over that it does not change between two polls. */
 const OVER = 1.05;
 
 export class RoomChecker {
   readonly #init: RoomCheckerInit;
-  /** Since when a process remembers more than it may. */
+  /** Since when the state of a process exceeds its maximum. */
   readonly #over = new Map<NodeId, { readonly life: number; readonly sinceMillis: number }>();
 
   constructor(init: RoomCheckerInit) {
@@ -42,7 +42,7 @@ export class RoomChecker {
   }
 
   proposed({ node, group, index, request }: Proposed): void {
-    // Whoever has an id may wait for the answer of an earlier attempt.
+    // A request with an id may wait for the answer of an earlier attempt.
     const limits = limitsOf(askedBy(request));
     const isSomebodyNew =
       request.requestId === undefined && !limits.every((one) => this.#init.isKnownAt(group, index, one));

@@ -1,4 +1,7 @@
-/** What became of all that nodes reserved in vain, once nothing is broken: nothing of it is charged, and they count what they did. */
+/**
+ * Reservations that did not lead to a grant, once there are no faults: none of them is still charged, and the nodes'
+ * counters match.
+ */
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { isGivenBack, limitsAsked, mustStay, type Round, wordsOfAsking } from './described-rounds.ts';
 import type { Trial } from './described-trials.ts';
@@ -11,15 +14,15 @@ export interface KnownReservation extends Trial {
 
 export interface SettledReservations {
   readonly reservations: readonly KnownReservation[];
-  /** What rules in shadow were asked. */
+  /** Questions of shadow rules. */
   readonly trials: readonly Trial[];
-  /** A log charged it, and did not take it back. */
+  /** A log charged it and did not refund it. */
   readonly isCharged: (requestId: string) => boolean;
   readonly nodes: readonly SimNode[];
   readonly tables: readonly RuleTable[];
 }
 
-/** Whoever heard of no grant looks for so long whether there is one. */
+/** A node without an answer checks for this long whether there is a grant. */
 const DOUBT_MILLIS = 10_000;
 
 export function checkReservations(settled: SettledReservations): void {
@@ -27,7 +30,7 @@ export function checkReservations(settled: SettledReservations): void {
   for (const known of reservations) {
     const { asking, round, own } = known;
     const { node, life } = asking;
-    // Who belongs to the cluster no more is answered by nobody.
+    // A node that is no longer a member gets no answers.
     const isGone = node.core === undefined || node.core.isExcluded;
     const isLost = asking.isLost || node.life !== life || isGone;
     if (isLost || mustStay(round) || !isCharged(own.request.requestId ?? '')) continue;
@@ -41,7 +44,7 @@ export function checkReservations(settled: SettledReservations): void {
   for (const node of nodes) checkCounts(node, [...reservations, ...trials]);
 }
 
-/** A node goes on asking until what is charged counts no more, its id is forgotten, or it can be in no log any more. */
+/** A node repeats a refund until the charge no longer counts, its id is forgotten, or it can be in no log any more. */
 function leastTriedMillis({ own, round }: KnownReservation, tables: readonly RuleTable[]): number {
   const table = tables.find(({ version }) => version === round.version);
   const windows = limitsAsked(own.request).map(({ ruleId }) => {
@@ -50,7 +53,7 @@ function leastTriedMillis({ own, round }: KnownReservation, tables: readonly Rul
   return Math.min(DOUBT_MILLIS, ...windows, ...tables.map((one) => one.requestIdHorizonMillis));
 }
 
-/** What a process says that it gave back, and left, is what it did. */
+/** The counters of refunded and abandoned reservations of a process match what it did. */
 function checkCounts(node: SimNode, reservations: readonly Trial[]): void {
   if (node.core === undefined) return;
   const { counts, pendingCount } = node.core.requests.reservations;

@@ -1,6 +1,6 @@
 /**
- * The monotonic clock of a simulated machine: it begins anew with each process, runs a little fast or slow, and may go
- * wrong altogether. It never jumps. Remembers how it ran, so that the checks know what the nodes can only find out.
+ * The monotonic clock of a simulated machine: it starts again with each process, runs a little fast or slow, and may
+ * become wrong. It never jumps. It records how it ran, so that the checks know what the nodes have to find out.
  */
 import type { Random } from './random.ts';
 
@@ -23,7 +23,7 @@ export class SimClock {
   #drawnRate = 1;
   #wrongness = 1;
   #sameSinceMillis: number;
-  /** How it ran, oldest first; the last one goes on. */
+  /** The stretches of its rate, oldest first; the last one is current. */
   readonly #stretches: Stretch[];
 
   constructor(init: SimClockInit) {
@@ -36,7 +36,7 @@ export class SimClock {
     return this.#drawnRate * this.#wrongness;
   }
 
-  /** As a multiple of what it should be; 1 while it is as good as it gets. */
+  /** As a multiple of the right rate; 1 while it is right. */
   get wrongness(): number {
     return this.#wrongness;
   }
@@ -65,7 +65,7 @@ export class SimClock {
     this.#runsOn(random.below(1_000_000));
   }
 
-  /** Goes on from where it is, at another speed. */
+  /** Continues from its current value, at another rate. */
   goWrong(wrongness: number): void {
     if (wrongness === this.#wrongness) return;
     const reading = this.millis();
@@ -86,7 +86,7 @@ export class SimClock {
     );
   }
 
-  /** By how much it gained on a clock of this rate between two moments, while it was faster. */
+  /** How much it gained on a clock of this rate between two moments, while it was faster. */
   gainedBetween(fromMillis: number, toMillis: number, rate: number): number {
     let gained = 0;
     for (const [i, stretch] of this.#stretches.entries()) {
@@ -98,10 +98,10 @@ export class SimClock {
   }
 }
 
-/** What a machine takes for UTC: real time, and what it is off by. */
+/** The UTC of a machine: real time plus an offset. */
 export class SimWallClock {
   offsetMillis = 0;
-  /** The most that was. */
+  /** The largest offset so far. */
   offsetMaxMillis = 0;
 
   move(byMillis: number): void {

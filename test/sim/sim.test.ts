@@ -1,4 +1,4 @@
-/** A fixed set of seeds through whole simulated clusters; `npm run sim` runs as many fresh ones as you like. */
+/** A fixed set of seeds through whole simulated clusters; `npm run sim` runs as many new ones as you like. */
 import { describe, expect, test } from 'vitest';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { replayOf } from './replay.ts';
@@ -6,7 +6,7 @@ import { runSeed, type RunResult } from './run.ts';
 import { Totals } from './totals.ts';
 
 const FIXED = [11, 19, 20];
-/** One that is soon told. */
+/** A seed whose run is short. */
 const TOLD_TWICE = 11;
 const hash = await loadHash32();
 

@@ -1,8 +1,11 @@
-/** A graceful stop, as an operator's: others lead first, then what is open is answered, then the process takes no more. */
+/**
+ * A graceful stop, as by an operator: the process hands its leaderships over, answers open requests, then takes no
+ * more.
+ */
 import type { NodeCore } from '../../src/node/node-core.ts';
 
 export interface Stopping {
-  /** In the process, if it still runs then. */
+  /** Runs in the process, if that still runs then. */
   later(delayMillis: number, run: () => void): void;
   core(): NodeCore | undefined;
   /** It takes no more requests. */
@@ -11,13 +14,13 @@ export interface Stopping {
 }
 
 export interface Patience {
-  /** So long it goes on taking requests when others lead. */
+  /** How long it continues to take requests after it has handed over. */
   readonly lingerMillis: number;
-  /** So long it waits for what is open after that. */
+  /** How long it waits for open requests after that. */
   readonly openMillis: number;
 }
 
-/** How often it looks how far it is. */
+/** How often it checks its progress. */
 const LOOK_MILLIS = 10;
 
 export function stopSlowly(stopping: Stopping, left: Patience): void {

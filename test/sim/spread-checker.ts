@@ -1,11 +1,11 @@
 /**
- * Which copies share a host or a zone, of every placement that is committed. By the labels alone, and by trying all rows that there
- * could be:
+ * Checks which copies share a host or a zone in every committed placement, by the labels alone and by trying all
+ * possible rows:
  *
- * - no two copies of a partition are on one host where there are enough hosts, no row shares more hosts than it must, and of those
- *   that share as few none shares more zones;
- * - a change moves a copy of each partition that it makes worse than that, and beside them no more than the part of one node, or than
- *   what nodes held beyond theirs.
+ * - Labelled nodes never share a host for copies of one partition if there are enough hosts. No row shares more hosts
+ *   than necessary, and no row shares more zones than the best of those.
+ * - A change moves a copy of each partition whose spread it would make worse. Besides these it moves no more than the
+ *   part of one node, or than nodes held beyond their parts.
  */
 import type { NodeId } from '../../raft/types.ts';
 import { bestSharing, type Labelled, loadsOf, movedBetween, sharingOf } from '../partition/all-placements.ts';

@@ -1,13 +1,13 @@
-/** What happened in a run: a hash of every step, and on demand the story told line by line. */
+/** The events of a run: a hash of every step, and on demand a line of text for each. */
 
 export type Say = (line: string) => void;
 
-/** A check failed. The run ends here; its seed tells it again. */
+/** A check failed. The run ends here; its seed repeats it. */
 export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-/** What ended a run: of a violation its message, of anything else where it was thrown. */
+/** Why a run ended: the message of a violation, or the stack of any other error. */
 export function wordsOfEnd(error: unknown): string {
   if (error instanceof Violation) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -20,7 +20,7 @@ export class Story {
   readonly #startMillis: number;
   steps = 0;
   readonly faults = new Map<string, number>();
-  /** How often the run came to what is rare; see Coverage. */
+  /** How often the run reached rare situations; see Coverage. */
   readonly coverage = new Map<string, number>();
 
   constructor(now: () => number, say: Say | undefined) {
@@ -50,7 +50,7 @@ export class Story {
     this.#hash = Math.imul(this.#hash ^ (this.#hash >>> 15) ^ Math.floor(value / 2 ** 32), 0x85ebca6b);
   }
 
-  /** Counts a fault and tells it. */
+  /** Counts a fault and prints it. */
   fault(name: string, detail = ''): void {
     this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
     this.tell(() => `fault: ${name} ${detail}`);
@@ -60,7 +60,7 @@ export class Story {
     this.coverage.set(name, (this.coverage.get(name) ?? 0) + 1);
   }
 
-  /** The line is made only if somebody listens. */
+  /** The line is built only if there is a listener. */
   tell(line: () => string): void {
     this.#say?.(`${this.elapsed.toFixed(3).padStart(12)}  ${line()}`);
   }

@@ -1,20 +1,20 @@
 /**
- * Group time must not fall behind either. While nothing is broken, and no clock is wrong:
+ * Group time must not fall behind either. While there is no fault, and no clock is wrong:
  *
- * - a replica's estimate is its leader's, but for what the last message it anchored to was under way, which is counted
- *   from the leader's turn to the follower's: the path, and a write that either of them waits for;
- * - from one stamp of a log to the next, and from the first of an office to each of its others, group time passes as real
- *   time does, but for the slowest allowed clock, a millisecond of rounding, and that delay once for every office that
- *   ended between them: who took it over went by what it had last heard;
- * - so who is denied has used up its limit in real time too, within the rule's window and as much longer as the offices
- *   that ended since may have cost.
+ * - A replica's estimate equals its leader's, except for the delay of the last message it is based on. The delay counts
+ *   from the leader's turn (one pass of the event loop) to the follower's: the path, and a write that either waits for.
+ * - Between two stamps of a log, and from the first stamp of a leadership to its others, group time passes like real
+ *   time. Allowed are the slowest clock, a millisecond of rounding, and that delay once for every leadership that ended
+ *   in between: the new leader used the time that it had last heard.
+ * - A denied request has therefore used up its limit in real time too, within the rule's window plus what the
+ *   leaderships that ended since may have cost.
  *
- * How long the cluster was idle, or how it lost a leader, plays no part: heartbeats, hand-overs and snapshots carry group
- * time, and a process that starts learns it from its leader. Excused is only what nobody could tell it:
+ * It does not matter how long the cluster was idle, or how it lost a leader: heartbeats, hand-overs and snapshots carry
+ * group time, and a process that starts learns it from its leader. Only these are excused:
  *
- * - a process that takes office before it heard anybody, because its group had no quorum without it, knows the time of
- *   its last entry;
- * - a snapshot shows the time at which it began to be sent; whoever has just installed one waits for a heartbeat.
+ * - A process that becomes leader before it heard from any node, because its group had no quorum without it, knows only
+ *   the time of its last entry.
+ * - A snapshot shows the time at which its sending began. A node that has just installed one waits for a heartbeat.
  */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
@@ -32,9 +32,9 @@ export interface TimeCheckerInit {
 }
 
 const LOOK_MILLIS = 250;
-/** What was broken has no effect after it: backlogs are read, leaders found. */
+/** By then earlier faults have no effect: backlogs are read, leaders found. */
 const HEALING_MILLIS = 3_000;
-/** Nobody's office, and no process, is younger when two estimates are compared. */
+/** When two estimates are compared, every leadership and process is at least this old. */
 const STABLE_MILLIS = 2_500;
 /** The slowest clocks lose less. */
 const SLOWNESS = 300 / 1_000_000;
@@ -49,15 +49,15 @@ export class TimeChecker {
   readonly #init: TimeCheckerInit;
   #healthySince = Infinity;
   readonly #stamps = new Map<GroupId, Stamp>();
-  /** The first in health of the last office. */
+  /** The first stamp without faults under the last leader. */
   readonly #firstStamps = new Map<GroupId, Stamp>();
-  /** Of the last committed entry. */
+  /** The term of the last committed entry. */
   readonly #terms = new Map<GroupId, number>();
-  /** Offices that ended in health. */
+  /** The number of leaderships that ended without faults. */
   readonly #ended = new Map<GroupId, number>();
-  /** Groups that a process led which may have heard nobody since it started, and when it took office. */
+  /** Groups led by a process that may not have heard from any node since it started, and when it became leader. */
   readonly #ledUnheard = new Map<GroupId, number>();
-  /** When a node last went on from a snapshot. Keys are the group and the node. */
+  /** When a node last continued from a snapshot. Keys are the group and the node. */
   readonly #installedAt = new Map<string, number>();
   readonly #leaders: StableLeaders;
 
@@ -66,7 +66,7 @@ export class TimeChecker {
     this.#leaders = new StableLeaders(init, STABLE_MILLIS);
   }
 
-  /** Nothing is broken from now on, and nothing will be. */
+  /** All faults have ended, and no more will come. */
   healed(): void {
     this.#healthySince = this.#init.now() + HEALING_MILLIS;
     this.#lookLater();
@@ -79,7 +79,7 @@ export class TimeChecker {
     return this.#healthySince < Infinity;
   }
 
-  /** `node` took office. Whoever handed it over still leads as far as it knows. */
+  /** `node` became leader. The node that handed over may still believe that it leads. */
   led(node: SimNode, group: GroupId): void {
     const { nodes, now } = this.#init;
     const leads = ({ core }: SimNode): boolean => core?.raft.status(group)?.role === 'leader';
@@ -87,21 +87,19 @@ export class TimeChecker {
     if (!isHandedOver && now() - node.startedAt < STABLE_MILLIS) this.#ledUnheard.set(group, now());
   }
 
-  /** `node` goes on from a snapshot. */
+  /** `node` continues from a snapshot. */
   installed(node: NodeId, group: GroupId): void {
     this.#installedAt.set(`${group} ${node}`, this.#init.now());
   }
 
-  /** Far more than any message takes from turn to turn. */
+  /** Much more than any message takes from turn to turn. */
   get #delayMillis(): number {
     const { network, disk } = this.#init.settings;
     const slow = network.slowShare > 0 ? network.slowMillis : 0;
     return 50 + network.delayMinMillis + 30 * network.delayMeanMillis + slow + 25 * disk.syncMeanMillis;
   }
 
-  /**
-   * How far group time may be behind real time, counted from a stamp at `sinceMillis`; undefined if that cannot be said.
-   */
+  /** How far group time may be behind real time, from a stamp at `sinceMillis`; undefined if unknown. */
   lagMax(group: GroupId, sinceMillis: number): number | undefined {
     if (!this.#isHealthy || sinceMillis < Math.max(this.#healthySince, this.#ledUnheard.get(group) ?? 0))
       return undefined;
@@ -148,7 +146,7 @@ export class TimeChecker {
       const known = node.core?.raft.status(group);
       const isFollower = node !== leader && voters.includes(node.id) && known?.leader === leader.id;
       if (!isFollower || !node.isRunning || known.term !== status.term) continue;
-      // What came late before it rested is put right when it goes on: see `FollowedRests.wake`.
+      // A lag from before it rested is corrected when it continues: see `FollowedRests.wake`.
       if (node.core?.raft.isResting(group) === true) continue;
       const since = Math.max(node.startedAt, this.#installedAt.get(`${group} ${node.id}`) ?? 0);
       if (this.#init.now() - since < STABLE_MILLIS || known.lastIndex < status.applied) continue;

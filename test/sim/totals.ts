@@ -57,7 +57,7 @@ export class Totals {
 
   /**
    * A digest of every step of all seeds, independent of the order in which they ended. A change that changes no
-   * behavior does not change it.
+   * behaviour does not change it.
    */
   get trace(): string {
     const hash = createHash('sha256');

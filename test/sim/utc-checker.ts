@@ -1,6 +1,6 @@
 /**
- * How late it is in UTC, as the logs say: never later than two wall clocks have been, so that no single one can tell; and when nothing is
- * broken, soon as late as a majority of the wall clocks of all nodes say.
+ * UTC in the logs: never ahead of two wall clocks, so that no single clock can set it; and without faults it soon
+ * matches a majority of the wall clocks of all nodes.
  */
 import type { GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
@@ -11,11 +11,11 @@ import { check } from './story.ts';
 import type { TimeCheckerInit } from './time-checker.ts';
 
 const LOOK_MILLIS = 250;
-/** From then on an office is old enough for its log to say it. */
+/** After this time a leader has logged UTC. */
 const STABLE_MILLIS = 4_000;
-/** What the product allows, and a second to the next question. */
+/** The lag that the product allows, and a second until the next question. */
 const LAG_MILLIS_MAX = 1_000 + 1_000;
-/** What a peer said may be ten seconds old, and a clock that goes wrong runs twice as fast. */
+/** A peer's answer may be ten seconds old, and a wrong clock runs twice as fast. */
 const GAINED_MILLIS_MAX = 10_500;
 
 export class UtcChecker {
@@ -28,7 +28,7 @@ export class UtcChecker {
     this.#leaders = new StableLeaders(init, STABLE_MILLIS);
   }
 
-  /** Nothing is broken from now on. */
+  /** No faults from now on. */
   healed(): void {
     this.#healthySince = this.#init.now();
     this.#lookLater();
@@ -48,7 +48,7 @@ export class UtcChecker {
     );
   }
 
-  /** Far more than a question, its answer and an entry take. */
+  /** Much more than a question, its answer and an entry take. */
   get #delayMillis(): number {
     const { network, disk } = this.#init.settings;
     const slow = network.slowShare > 0 ? network.slowMillis : 0;
@@ -76,7 +76,7 @@ export class UtcChecker {
     if (replica?.ruleTable === undefined) return;
     const walls = members.flatMap((member) => {
       const node = this.#init.nodes().find((one) => one.id === member.id);
-      // Nobody listens to one that was made anew under its old id.
+      // A node that was made anew under its old id is ignored by the others.
       return node?.isRunning === true && !node.isStranger ? [node.wallMillis()] : [];
     });
     const utcMillis = walls.toSorted((a, b) => b - a)[Math.floor(members.length / 2)];

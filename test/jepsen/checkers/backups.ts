@@ -71,7 +71,7 @@ interface Told {
   readonly what: string;
 }
 
-/** What had been acknowledged to clients at a moment. Queries must come in the order of time. */
+/** The state acknowledged to clients at a moment. Queries must come in the order of time. */
 class Acknowledged {
   readonly #receipts: readonly Told[];
   readonly #versions: readonly { readonly completeNanos: number; readonly version: number }[];

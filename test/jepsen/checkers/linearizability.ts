@@ -1,6 +1,6 @@
 /**
  * Checks the linearizability of one budget at a time, without using the log positions of its answers: the search of
- * Wing and Gong with Lowe's memoization. It knows intervals, answers and their times. It is meant for small histories:
+ * Wing and Gong with Lowe's memoisation. It knows intervals, answers and their times. It is meant for small histories:
  * the search is exponential in the number of concurrent requests and gives up (`unknown`) after `stepsMax`.
  */
 import { groupWindowMillis, type Mode, UserModel } from '../model.ts';

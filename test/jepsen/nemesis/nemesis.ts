@@ -1,4 +1,4 @@
-/** What a nemesis is, and what it works with: the cluster, randomness, a log, and claims on nodes that it may harm. */
+/** Defines a nemesis and its context: the cluster, randomness, a log, and claims on nodes that it may harm. */
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../../raft/core-state.ts';

@@ -106,7 +106,7 @@ const bridge = partition('partition-bridge', async (context) => {
 const RING_NODES_MIN = 4;
 
 /**
- * On a ring, each node hears as many neighbors as make a majority together with itself. No two nodes hear the same
+ * On a ring, each node hears as many neighbours as make a majority together with itself. No two nodes hear the same
  * ones.
  */
 export function hearsOnRing(ring: readonly NodeId[], from: NodeId, to: NodeId): boolean {
