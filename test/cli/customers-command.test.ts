@@ -34,7 +34,7 @@ async function customers(...args: readonly string[]): Promise<Ended> {
 it('shows what is known, changes what is named, and takes all of it away', async () => {
   expect(await customers('get', 'acme')).toMatchObject({
     code: 64,
-    said: expect.stringMatching(/nothing is known/),
+    said: expect.stringMatching(/there is no record of this customer/),
   });
   const put = await customers('put', 'acme', '--tier', 'pro', '--override', 'mine/hour=500:1000');
   expect(put).toMatchObject({ code: 0 });

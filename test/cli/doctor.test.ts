@@ -145,7 +145,7 @@ describe('a cluster that does not run', () => {
     [
       'has a port twice',
       (text: string) => text.replace(/"port": \d+/, '"port": 8101, "port": 8102'),
-      /line \d+: .*http\.port must be there once/,
+      /line \d+: .*http\.port must appear once/,
     ],
     ['has a field too many', (text: string) => text.replace('{', '{ "partitons": 7,'), /partitons/],
   ])('has a cluster.json that %s: the line is told', async (_, change, expected) => {

@@ -40,7 +40,7 @@ it('a heap snapshot holds what the node remembers, and its log says before and a
   const { snapshot, strings } = JSON.parse(text) as { snapshot: { node_count: number }; strings: string[] };
   expect(snapshot.node_count).toBeGreaterThan(10_000);
   expect(strings.some((each) => each.includes(user))).toBe(true);
-  expect(logged('takes a heap snapshot')).toHaveLength(1);
+  expect(logged('taking a heap snapshot')).toHaveLength(1);
   const [after] = await eventually('the log says that it was given', () => {
     const lines = logged('diagnosis sent');
     return lines.length > 0 ? lines : undefined;

@@ -7,9 +7,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
-import { assembleClientPackage } from './client-package.ts';
+import { assembleClientPackage } from '../../cluster/client-package.ts';
+import { ROOT } from './packed.ts';
 
-const ROOT = join(import.meta.dirname, ...(import.meta.dirname.includes('/dist/') ? ['..'] : []), '..');
 /** A release may be this much slower than the last one, as medians of a noisy machine differ by about as much. */
 const SLOWDOWN_MAX = 0.1;
 const BENCH = ['run', 'bench', '--', '--quick', '--only', 'quorate/'];
