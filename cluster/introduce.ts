@@ -21,7 +21,7 @@ export function describeLeaders(status: ClusterReport): string {
     const led = status.partitions
       .filter((partition) => partition.leader === id)
       .map((partition) => partition.id);
-    return led.length === 0 ? undefined : `${id === 0 ? 'nobody' : `node ${id}`} leads ${led.join(' ')}`;
+    return led.length === 0 ? undefined : `${id === 0 ? 'no node' : `node ${id}`} leads ${led.join(' ')}`;
   });
   return `partitions: ${parts.filter((part) => part !== undefined).join('; ')}`;
 }

@@ -80,7 +80,7 @@ export async function showUser(
   const restored = limits.filter(({ restoredMillis }) => restoredMillis !== undefined);
   for (const { rule: id, restoredMillis } of restored)
     options.print(
-      `${String(id)}: the cluster was restored, and denies everybody for ${String(restoredMillis)} ms more`,
+      `${String(id)}: the cluster was restored, and denies all requests for ${String(restoredMillis)} ms more`,
     );
 }
 

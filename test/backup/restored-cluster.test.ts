@@ -62,7 +62,7 @@ async function showsRestore(cluster: InProcessCluster): Promise<void> {
   expect(await askForGrant({ userId: 'new', rule: 'long' }, options)).toBe('denied');
   await showUser('new', 'long', options);
   expect(said[0]).toMatch(/^denied: 0 of 4 left, .*, as the cluster was restored; again in \d+ ms$/);
-  expect(said.at(-1)).toMatch(/^long: the cluster was restored, and denies everybody for \d+ ms more$/);
+  expect(said.at(-1)).toMatch(/^long: the cluster was restored, and denies all requests for \d+ ms more$/);
   await eventually('status, the report and the metrics say so', async () => {
     const lines: string[] = [];
     const state = await showStatus({ cluster: atNode(url), print: (line) => void lines.push(line) });

@@ -243,7 +243,7 @@ describe('with a cluster', () => {
     expect(first.code).toBe(0);
     expect(await isAllowed()).toBe(true);
     expect((await rules(['diff', 'rules.yaml'])).stdout).toBe(
-      `http://${node} decides by version 2\nnothing changes\n`,
+      `http://${node} uses version 2 of the rules\nnothing changes\n`,
     );
     const shown = await rules(['show']);
     expect(shown.stdout).toMatch(
@@ -255,7 +255,7 @@ describe('with a cluster', () => {
     const stricter = await answered(() => ended('quorate', asked, directory, STRICTER));
     if (stricter.code === EXIT_TEMPORARY) return undefined;
     expect(stricter.stdout).toBe(
-      `http://${node} decides by version 2\na binds tighter\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n` +
+      `http://${node} uses version 2 of the rules\na binds tighter\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n` +
         'version 3 is in force: every partition uses it\n',
     );
     expect(await isAllowed()).toBe(false);

@@ -90,7 +90,7 @@ describe('quorate tokens', () => {
     ]) {
       await writeFile(join(directory, 'rules.yaml'), 'rules:\n- {id: a, windows: {limit: 1, per: minute}}\n');
       const { code, said } = await quorate(...command);
-      expect([code, said]).toEqual([64, expect.stringContaining('put one into QUORATE_TOKEN')]);
+      expect([code, said]).toEqual([64, expect.stringContaining('put it into QUORATE_TOKEN')]);
     }
   });
 
