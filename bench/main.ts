@@ -32,7 +32,7 @@ interface BenchOptions {
 
 const running = new Running();
 /** With a larger fraction of unexpected answers, a slow start cannot explain them, and the run fails. */
-const UNEXPECTED_SHARE_MAX = 0.01;
+const UNEXPECTED_FRACTION_MAX = 0.01;
 
 function timingOf({ quick, rounds, seconds, warmUp }: BenchOptions): Timing {
   const usual = quick === true ? QUICK_TIMING : FULL_TIMING;
@@ -78,8 +78,10 @@ function sayResults({ summaries, notes }: BenchResults): void {
 
 /** @throws Error if a cell has too many unexpected answers */
 function assertExpected({ summaries }: BenchResults): void {
-  const wrong = summaries.filter(({ unexpectedShare }) => unexpectedShare > UNEXPECTED_SHARE_MAX);
-  const cells = wrong.map(({ cell, unexpectedShare }) => `${cell} (${(unexpectedShare * 100).toFixed(1)} %)`);
+  const wrong = summaries.filter(({ unexpectedFraction }) => unexpectedFraction > UNEXPECTED_FRACTION_MAX);
+  const cells = wrong.map(
+    ({ cell, unexpectedFraction }) => `${cell} (${(unexpectedFraction * 100).toFixed(1)} %)`,
+  );
   if (cells.length > 0)
     throw new Error(`answers that should not be, more than one in a hundred: ${cells.join(', ')}`);
 }

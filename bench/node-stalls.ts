@@ -76,7 +76,7 @@ async function start(directory: string): Promise<RunningNode> {
       monotonicMillis: () => performance.now() + skippedMillis,
       wallMillis: () => Date.now() + skippedMillis,
     },
-    doorMillis: () => performance.now() + skippedMillis,
+    listenerMillis: () => performance.now() + skippedMillis,
     random: (bound) => Math.floor(Math.random() * bound),
     defer: setImmediate,
     gather: setImmediate,

@@ -50,12 +50,12 @@ export interface Cell {
   readonly workload: WorkloadId;
 }
 
-interface Door {
+interface Listener {
   readonly addresses: readonly Address[];
   readonly token?: string;
 }
 
-function clientsOf({ addresses, token }: Door): Door {
+function clientsOf({ addresses, token }: Listener): Listener {
   return { addresses, ...(token !== undefined && { token }) };
 }
 
@@ -65,8 +65,8 @@ function http(connections: number, isMain: boolean): Setup {
     title: `HTTP, ${connections} connections`,
     bare: 'bare-http',
     isMain,
-    job: ({ http: door }, common) =>
-      door && { kind: 'http', ...common, ...clientsOf(door), connections, batch: 1 },
+    job: ({ http: listener }, common) =>
+      listener && { kind: 'http', ...common, ...clientsOf(listener), connections, batch: 1 },
   };
 }
 
@@ -76,8 +76,14 @@ function openLoop(requestsPerSecond: number): Setup {
     title: `HTTP, ${requestsPerSecond} requests per second at fixed times`,
     bare: 'bare-http',
     isMain: false,
-    job: ({ http: door }, common) =>
-      door && { kind: 'open-loop', ...common, ...clientsOf(door), connections: 64, requestsPerSecond },
+    job: ({ http: listener }, common) =>
+      listener && {
+        kind: 'open-loop',
+        ...common,
+        ...clientsOf(listener),
+        connections: 64,
+        requestsPerSecond,
+      },
   };
 }
 
@@ -98,17 +104,17 @@ function resp({ connections, pipeline, isClusterAware }: RespShape, isMain: bool
     isMain,
     // With a single server, cluster awareness changes nothing.
     ...(isClusterAware === true && { only: 'quorate' }),
-    job: ({ resp: door, limiter }, common) => {
+    job: ({ resp: listener, limiter }, common) => {
       if (limiter !== undefined) {
         const { kind, addresses } = limiter;
         return { kind: 'limiter', ...common, limiter: kind, addresses, connections };
       }
       return (
-        door && {
+        listener && {
           kind: 'resp',
           ...common,
-          ...clientsOf(door),
-          form: door.form,
+          ...clientsOf(listener),
+          form: listener.form,
           connections,
           pipeline,
           isClusterAware: isClusterAware === true,
@@ -125,8 +131,8 @@ function httpBatch(batch: number): Setup {
     bare: 'bare-http',
     isMain: false,
     only: 'quorate',
-    job: ({ http: door }, common) =>
-      door && { kind: 'http', ...common, ...clientsOf(door), connections: 16, batch },
+    job: ({ http: listener }, common) =>
+      listener && { kind: 'http', ...common, ...clientsOf(listener), connections: 16, batch },
   };
 }
 

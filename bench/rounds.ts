@@ -92,8 +92,8 @@ class Rounds {
     const { workload } = cell;
     const job = cell.setup.job(thing, { workload, seed, warmUpMillis, measuredMillis });
     if (job === undefined) {
-      const door = cell.setup.bare === 'bare-http' ? 'HTTP' : 'the Redis protocol';
-      this.#note(`${cell.thing.id} has no ${door} listener in this version: such cells are left out`);
+      const listener = cell.setup.bare === 'bare-http' ? 'HTTP' : 'the Redis protocol';
+      this.#note(`${cell.thing.id} has no ${listener} listener in this version: such cells are left out`);
       return false;
     }
     const place = `[${this.#done}/${cells.length * timing.rounds}] round ${round}, ${cell.id}`;

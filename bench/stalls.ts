@@ -38,8 +38,8 @@ function arithmetic(): number {
   return hash;
 }
 
-function quantile(sorted: readonly number[], share: number): string {
-  const at = Math.min(sorted.length - 1, Math.floor(sorted.length * share));
+function quantile(sorted: readonly number[], fraction: number): string {
+  const at = Math.min(sorted.length - 1, Math.floor(sorted.length * fraction));
   return (sorted[at] ?? 0).toFixed(2).padStart(8);
 }
 
@@ -65,7 +65,7 @@ class Slices {
   row(name: string): string {
     const wall = this.#wall.sort((a, b) => a - b);
     const processor = this.#processor.sort((a, b) => a - b);
-    const columns = [0.5, 0.99, 0.999, 1].map((share) => quantile(wall, share)).join('');
+    const columns = [0.5, 0.99, 0.999, 1].map((fraction) => quantile(wall, fraction)).join('');
     const totalMillis = processor.reduce((sum, each) => sum + each, 0);
     const slices = String(wall.length).padStart(8);
     return `${name.padEnd(34)}${slices}${columns}${quantile(processor, 1)}${totalMillis.toFixed(0).padStart(9)}`;

@@ -28,7 +28,7 @@ export interface CellSummary {
   /** Decisions per second of Quorate divided by those of this cell, for the same setup and workload. */
   readonly quorateTimes: Spread | undefined;
   /** Fraction of answers, 0 to 1, that were errors or that the workload should not get. */
-  readonly unexpectedShare: number;
+  readonly unexpectedFraction: number;
 }
 
 type Rates = ReadonlyMap<number, number>;
@@ -71,7 +71,7 @@ function summaryOf(cell: Cell, samples: readonly RoundSample[]): CellSummary | u
     residentBytes: of((sample) => sample.residentBytes),
     timesBare: ratiosPerRound(rates, ratesOf(samples, `${setup.bare}/${setup.id}/grants`)),
     quorateTimes: ratiosPerRound(ratesOf(samples, `quorate/${setup.id}/${workload}`), rates),
-    unexpectedShare: answers === 0 ? 0 : sum(({ unexpected }) => unexpected) / answers,
+    unexpectedFraction: answers === 0 ? 0 : sum(({ unexpected }) => unexpected) / answers,
   };
 }
 

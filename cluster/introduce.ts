@@ -7,7 +7,7 @@ import { addressText } from '../src/api/node-address.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import { ruleInWords } from '../src/rules/words.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
-import { doorUrl } from '../src/cli/door-url.ts';
+import { listenerUrl } from '../src/cli/listener-url.ts';
 import { bytesText } from '../src/cli/text-table.ts';
 import { LOG_BYTES_MAX } from './node-log.ts';
 import type { ShownRules } from './shown-rules.ts';
@@ -49,24 +49,24 @@ export function introduce(
   if (first === undefined) return;
   console.log('');
   const { tls } = config;
-  const redisScheme = tls?.doors === undefined ? 'redis' : 'rediss';
+  const redisScheme = tls?.listeners === undefined ? 'redis' : 'rediss';
   for (const node of config.nodes) {
     const { id, resp, grpc } = node;
     const redis = resp === undefined ? '' : `  ${redisScheme}://${addressText(resp)}`;
     const envoy = grpc === undefined ? '' : `  grpc ${addressText(grpc)}`;
     const pid = status.nodes.find((other) => other.id === id)?.pid ?? '?';
-    console.log(`  node ${id}  ${doorUrl(node, tls)}${redis}${envoy}  pid ${pid}`);
+    console.log(`  node ${id}  ${listenerUrl(node, tls)}${redis}${envoy}  pid ${pid}`);
   }
   console.log('');
-  console.log(`  dashboard: ${doorUrl(first, tls)}/`);
+  console.log(`  dashboard: ${listenerUrl(first, tls)}/`);
   console.log(`  ${describeLeaders(status)}`);
   sayRules(rules);
   console.log(
     `  data and logs in ${data}, at most ${bytesText(2 * LOG_BYTES_MAX)} of logs a node; any node answers any request:`,
   );
   console.log('');
-  const trust = tls?.doors === undefined ? '' : ` --cacert ${resolvePath(tls.ca, data, first.id)}`;
-  console.log(`  curl -s${trust} ${doorUrl(first, tls)}/v1/allow -H 'content-type: application/json' \\`);
+  const trust = tls?.listeners === undefined ? '' : ` --cacert ${resolvePath(tls.ca, data, first.id)}`;
+  console.log(`  curl -s${trust} ${listenerUrl(first, tls)}/v1/allow -H 'content-type: application/json' \\`);
   console.log(`    -d '{"userId":"ada"}'`);
   console.log('');
   // npm does not forward signals, so killing npm itself would leave the nodes running.

@@ -13,7 +13,7 @@ import {
 import { type ClusterConfig, ConfigError, validateConfig } from '../src/config/config.ts';
 import { AlreadyRunningError } from '../src/cli/explain-error.ts';
 import { type LocalNodes, localNodes } from '../src/cli/local-nodes.ts';
-import { doorUrl } from '../src/cli/door-url.ts';
+import { listenerUrl } from '../src/cli/listener-url.ts';
 import { makeAllCertificates } from '../src/cli/make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig } from '../src/cli/new-cluster.ts';
 import { deleteCertificates } from '../src/tls/certificate-files.ts';
@@ -101,7 +101,7 @@ async function refuseIfRunning({ nodes, tls }: ClusterConfig): Promise<void> {
     nodes.map(async (node) => {
       // Any answer counts: files in use must not be deleted.
       if (!(await isAnswering(node, tls))) return [];
-      const report = await reportFrom(doorUrl(node, tls));
+      const report = await reportFrom(listenerUrl(node, tls));
       const id = report?.self.id ?? node.id;
       const pid = report?.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
       return [`node ${id} at ${addressText(node.http)} (pid ${pid})`];

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { type ClusterReport, isClusterReport } from '../src/api/cluster-report.ts';
 import type { NodeAddress } from '../src/api/node-address.ts';
 import type { Readiness } from '../src/api/readiness.ts';
-import { doorUrl } from '../src/cli/door-url.ts';
+import { listenerUrl } from '../src/cli/listener-url.ts';
 import { nodeFetch, readAuthorities, trustOnly } from '../src/cli/node-fetch.ts';
 import { NO_NODE } from '../raft/types.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
@@ -133,7 +133,7 @@ const ANSWER_MILLIS_MAX = 1_000;
 
 /** Makes this process trust the nodes in a directory, if their listeners use TLS, at any address. */
 export async function trustNodes(directory: string, tls: Tls): Promise<void> {
-  if (tls?.doors === undefined) return;
+  if (tls?.listeners === undefined) return;
   const ca = await readAuthorities(resolvePath(tls.ca, directory, NO_NODE), 'tls.ca');
   trustOnly({ ca: [...rootCertificates, ca], anyHost: true });
 }
@@ -156,7 +156,7 @@ async function askReport(url: string): Promise<Response> {
 
 /** @throws ConfigError if the node is ready, but reports its state only to requests with a token */
 async function refuseIfClosed(node: NodeAddress, tls: Tls): Promise<void> {
-  const response = await askReport(doorUrl(node, tls)).catch(() => undefined);
+  const response = await askReport(listenerUrl(node, tls)).catch(() => undefined);
   if (response?.status !== 401 && response?.status !== 403) return;
   throw new ConfigError(
     TOKEN_VARIABLE,
@@ -170,8 +170,8 @@ async function refuseIfClosed(node: NodeAddress, tls: Tls): Promise<void> {
  */
 export async function clusterReport({ nodes, tls }: Nodes): Promise<ClusterReport | undefined> {
   for (const node of nodes) {
-    const report = await reportFrom(doorUrl(node, tls));
-    if (report?.self.standing === 'member') return report;
+    const report = await reportFrom(listenerUrl(node, tls));
+    if (report?.self.membership === 'member') return report;
   }
   return undefined;
 }
@@ -187,7 +187,7 @@ export interface NodeState {
 /** Asks a node for its state. */
 export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promise<NodeState> {
   try {
-    const response = await nodeFetch(new URL('/readyz', doorUrl(node, tls)), {
+    const response = await nodeFetch(new URL('/readyz', listenerUrl(node, tls)), {
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     });
     const isReady = response.ok;
@@ -215,7 +215,7 @@ export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promi
 /** Returns true if any program answers at the address. */
 export async function isAnswering(node: Pick<NodeAddress, 'http'>, tls: Tls): Promise<boolean> {
   try {
-    await nodeFetch(new URL('/healthz', doorUrl(node, tls)), {
+    await nodeFetch(new URL('/healthz', listenerUrl(node, tls)), {
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     });
     return true;
@@ -262,7 +262,7 @@ export async function waitUntilReady(
       status.partitions.every((partition) => partition.leader !== 0);
     if (isReady) return status;
     const texts = new Map([...states].map(([id, { text }]) => [id, text]));
-    if (!progress.look(texts, performance.now())) {
+    if (!progress.peek(texts, performance.now())) {
       throw new Error(
         `the cluster was not ready, and nothing moved for ${patienceMillis} ms: ${progress.describe()}`,
       );

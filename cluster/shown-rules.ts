@@ -1,6 +1,6 @@
 /** Reads the rules in force from a node of the cluster, whatever form they were written in. */
 import { askNode, type NodeBody } from '../src/cli/ask-node.ts';
-import { doorUrl } from '../src/cli/door-url.ts';
+import { listenerUrl } from '../src/cli/listener-url.ts';
 import type { Rule } from '../src/api/rule.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import type { RuleDefinition } from '../src/rules/rule-definition.ts';
@@ -20,7 +20,7 @@ export async function rulesShown({
   tls,
 }: Pick<ClusterConfig, 'nodes' | 'tls'>): Promise<ShownRules | undefined> {
   for (const node of nodes) {
-    const { status, body } = await askNode(new URL('/v1/rules', doorUrl(node, tls)), READ_MILLIS_MAX);
+    const { status, body } = await askNode(new URL('/v1/rules', listenerUrl(node, tls)), READ_MILLIS_MAX);
     if (status === 200) return shownIn(body);
   }
   return undefined;

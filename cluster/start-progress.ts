@@ -27,16 +27,16 @@ export class StartProgress {
   }
 
   /** Records the state of each node. Returns false if there was no progress for too long. */
-  look(states: ReadonlyMap<number, string>, nowMillis: number): boolean {
+  peek(states: ReadonlyMap<number, string>, nowMillis: number): boolean {
     const before = this.#reached.size;
     for (const [id, state] of states) this.#reached.add(`${id} ${state}`);
     if (this.#reached.size > before) this.#movedMillis = nowMillis;
     this.#states = states;
-    if (nowMillis - this.#startedMillis >= SILENT_MILLIS) this.#tell(nowMillis);
+    if (nowMillis - this.#startedMillis >= SILENT_MILLIS) this.#report(nowMillis);
     return nowMillis - this.#movedMillis <= this.#patienceMillis;
   }
 
-  #tell(nowMillis: number): void {
+  #report(nowMillis: number): void {
     for (const [id, state] of this.#states) {
       const last = this.#said.get(id);
       if (last?.state === state || nowMillis - (last?.atMillis ?? -Infinity) < SAY_EVERY_MILLIS) continue;

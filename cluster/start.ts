@@ -18,8 +18,8 @@ import { Watcher } from './watcher.ts';
 /** Longest time in which no node makes progress. */
 const START_PATIENCE_MILLIS = 30_000;
 const WATCH_MILLIS = 1_000;
-const RULES_LOOK_MILLIS = 50;
-const RULES_LOOKS_MAX = 40;
+const RULES_CHECK_MILLIS = 50;
+const RULES_CHECKS_MAX = 40;
 
 function isAlive(pid: number): boolean {
   try {
@@ -43,8 +43,8 @@ async function sayWhoStays(config: ClusterConfig, nodes: StartedNodes | undefine
 /** Waits for the first rules, which reach the partitions soon after these have leaders. */
 async function waitForRules(config: ClusterConfig, status: ClusterReport): Promise<ClusterReport> {
   let latest = status;
-  for (let i = 0; i < RULES_LOOKS_MAX && latest.rules === null; i += 1) {
-    await new Promise((resolve) => setTimeout(resolve, RULES_LOOK_MILLIS));
+  for (let i = 0; i < RULES_CHECKS_MAX && latest.rules === null; i += 1) {
+    await new Promise((resolve) => setTimeout(resolve, RULES_CHECK_MILLIS));
     latest = (await clusterReport(config)) ?? latest;
   }
   return latest;
@@ -92,7 +92,7 @@ async function main(options: StartOptions): Promise<void> {
   started.onEnded((node, exit) => {
     if (!isStopping) watcher.nodeEnded(node, exit);
   });
-  setInterval(() => void watcher.look(), WATCH_MILLIS);
+  setInterval(() => void watcher.peek(), WATCH_MILLIS);
 }
 
 function nodesOption(text: string): number {

@@ -9,14 +9,14 @@ import {
   stopNodeProcess,
 } from './processes.ts';
 
-const LOG_LOOK_MILLIS = 1_000;
+const LOG_CHECK_MILLIS = 1_000;
 
 /** Starts the nodes of a directory, and stops them. */
 export class StartedNodes {
   readonly #nodes: readonly NodeProcess[];
   /** Ids of nodes that were stopped because they do not belong to the cluster any more. */
   readonly #excluded = new Set<number>();
-  readonly #logLooks: NodeJS.Timeout;
+  readonly #logChecks: NodeJS.Timeout;
 
   /** @param isInsecure start them even if other machines can reach them without TLS */
   constructor(directory: string, ids: readonly number[], isInsecure: boolean) {
@@ -26,9 +26,9 @@ export class StartedNodes {
       maybeRotate(logPathOf(directory, id));
       return startNodeProcess(directory, id, wrap);
     });
-    this.#logLooks = setInterval(() => {
+    this.#logChecks = setInterval(() => {
       for (const node of this.#nodes) node.boundLog();
-    }, LOG_LOOK_MILLIS);
+    }, LOG_CHECK_MILLIS);
   }
 
   /** Stops a node that was removed from the cluster or is refused by it. Its end is not a failure then. */
@@ -69,7 +69,7 @@ export class StartedNodes {
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#logLooks);
+    clearInterval(this.#logChecks);
     await Promise.all(this.#nodes.map((node) => stopNodeProcess(node)));
   }
 }

@@ -36,7 +36,7 @@ export class Watcher {
     console.log(`  restart it with: npm run node -- ${id}${data}`);
   }
 
-  async look(): Promise<void> {
+  async peek(): Promise<void> {
     const { config, exclude } = this.#init;
     for (const node of config.nodes) {
       const { excluded } = await stateOf(node, config.tls);

@@ -4,7 +4,7 @@
  */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
-import { takeOffice } from './leader.ts';
+import { takeLeadership } from './leader.ts';
 import { votersOf } from './membership.ts';
 import { jointVoteResult } from './quorum.ts';
 import { hasForgotten } from './reconfigure.ts';
@@ -152,7 +152,7 @@ export function handleVoteResponse(state: CoreState, message: VoteResponse): voi
   switch (jointVoteResult(state.config, state.votes)) {
     case 'won':
       if (isPreVote) campaign(state, 'vote');
-      else takeOffice(state);
+      else takeLeadership(state);
       return;
     case 'lost':
       state.becomeFollower(state.term, NO_NODE);

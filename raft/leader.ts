@@ -25,7 +25,7 @@ const EMPTY = new Uint8Array(0);
  * Becomes leader after a won election. It first appends a no-op, because a leader never commits entries of earlier
  * terms by counting copies (Raft paper, 5.4.2 and figure 8), only together with an entry of its own term.
  */
-export function takeOffice(state: CoreState): Leadership {
+export function takeLeadership(state: CoreState): Leadership {
   const leadership = state.becomeLeader();
   appendNoop(state, leadership);
   broadcastAppend(state, leadership);

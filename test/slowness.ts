@@ -4,10 +4,10 @@
  */
 import { performance } from 'node:perf_hooks';
 
-const LOOK_EVERY_MILLIS = 500;
+const CHECK_EVERY_MILLIS = 500;
 const SPIN_MILLIS = 20;
 /** Four processes of one test on two cores wait that long for each other. */
-const OWN_SHARE_MAX = 2;
+const OWN_FRACTION_MAX = 2;
 /** Work of several processes, one after the other, waits at each of them. */
 const PROCESSES = 3;
 
@@ -18,23 +18,23 @@ export class BusyWatch {
   readonly #timer: NodeJS.Timeout;
 
   constructor() {
-    this.#look();
-    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MILLIS).unref();
+    this.#peek();
+    this.#timer = setInterval(() => this.#peek(), CHECK_EVERY_MILLIS).unref();
   }
 
   /** How much longer things could take since it was made than on a machine that has nothing else to do: 1 there. Ends it. */
   slowness(): number {
     clearInterval(this.#timer);
-    this.#look();
-    const share = this.#spentMillis / this.#cpuMillis;
-    if (share < OWN_SHARE_MAX) return 1;
+    this.#peek();
+    const fraction = this.#spentMillis / this.#cpuMillis;
+    if (fraction < OWN_FRACTION_MAX) return 1;
     console.log(
-      `the machine is busy: what takes a millisecond takes ${share.toFixed(1)}, so bounds are wider`,
+      `the machine is busy: what takes a millisecond takes ${fraction.toFixed(1)}, so bounds are wider`,
     );
-    return PROCESSES * share;
+    return PROCESSES * fraction;
   }
 
-  #look(): void {
+  #peek(): void {
     const startedMillis = performance.now();
     const before = process.cpuUsage();
     let cpuMillis = 0;

@@ -3,7 +3,7 @@
  * client.
  */
 import { reportFrom } from '../../cluster/processes.ts';
-import { doorUrl } from '../../src/cli/door-url.ts';
+import { listenerUrl } from '../../src/cli/listener-url.ts';
 import { HttpTransport } from '../../src/client/http-transport.ts';
 import { QuorateClient } from '../../src/client/index.ts';
 import type { QuorateCluster } from '../peers/quorate-cluster.ts';
@@ -28,7 +28,7 @@ const RULE = 'open';
 const ATTEMPT_MILLIS = 5_000;
 
 function originsOf({ config: { nodes, tls } }: QuorateCluster): string[] {
-  return nodes.map((node) => doorUrl(node, tls));
+  return nodes.map((node) => listenerUrl(node, tls));
 }
 
 /**
@@ -120,10 +120,10 @@ export async function measureClient(asked: Asked): Promise<Measured & { readonly
 /** Origin of the leader, by partition. */
 async function leadersOf({ config }: QuorateCluster): Promise<string[]> {
   const [first] = config.nodes;
-  const report = first === undefined ? undefined : await reportFrom(doorUrl(first, config.tls));
+  const report = first === undefined ? undefined : await reportFrom(listenerUrl(first, config.tls));
   if (report === undefined) throw new Error('no node tells who leads');
   return report.partitions.map(({ leader }) => {
     const node = config.nodes.find(({ id }) => id === leader);
-    return node === undefined ? '' : doorUrl(node, config.tls);
+    return node === undefined ? '' : listenerUrl(node, config.tls);
   });
 }

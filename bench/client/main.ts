@@ -36,7 +36,7 @@ async function run({ rounds, seconds, warmUp, callers }: ClientBenchOptions): Pr
     await measureSinglePosts({ ...asked, millis: warmUp * 1_000 });
     await measureClient({ ...asked, millis: warmUp * 1_000 });
     const ratios: number[] = [];
-    const shares: number[] = [];
+    const fractions: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const millis = seconds * 1_000;
       const single = await measureSinglePosts({ ...asked, millis });
@@ -44,13 +44,13 @@ async function run({ rounds, seconds, warmUp, callers }: ClientBenchOptions): Pr
       console.log(row('single posts', single));
       console.log(row('the client', client));
       ratios.push(client.perSecond / single.perSecond);
-      shares.push(client.straight);
+      fractions.push(client.straight);
     }
     const ratio = median(ratios);
-    const share = median(shares);
+    const fraction = median(fractions);
     console.log(`grants/s of the client over those of single posts, ${callers} callers: ${ratio.toFixed(2)}`);
     console.log(
-      `requests that went straight to the leader of their partition: ${(100 * share).toFixed(1)} %`,
+      `requests that went straight to the leader of their partition: ${(100 * fraction).toFixed(1)} %`,
     );
     await cluster.stop();
   } finally {

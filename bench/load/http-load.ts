@@ -7,7 +7,7 @@ import { type Counts, Measurement } from './measurement.ts';
 
 /** Bounded, because autocannon needs much more memory for a request than its text. */
 const REQUESTS_PER_CONNECTION_MAX = 4_096;
-const SHARE_OF_DRAWN = 1 / 4;
+const FRACTION_OF_DRAWN = 1 / 4;
 const GRANTED = '"allowed":true';
 
 export const ALLOW_PATH = '/v1/allow';
@@ -74,7 +74,7 @@ function start(
   ended: (error: unknown) => void,
 ): Instance {
   const { batch, addresses, connections, warmUpMillis, measuredMillis, workload } = job;
-  const drawn = (workloadOf(workload).requestsDrawn * SHARE_OF_DRAWN) / batch;
+  const drawn = (workloadOf(workload).requestsDrawn * FRACTION_OF_DRAWN) / batch;
   const perConnection = Math.min(REQUESTS_PER_CONNECTION_MAX, Math.ceil(drawn / connections));
   const options = {
     // autocannon accepts any certificate.

@@ -10,17 +10,17 @@ import { openLoop } from './open-loop.ts';
 import { respOpenLoop } from './resp-open-loop.ts';
 import { respLoad } from './resp-load.ts';
 
-function tell(message: LoadMessage, told: () => void = () => undefined): void {
-  process.send?.(message, undefined, undefined, told);
+function report(message: LoadMessage, reported: () => void = () => undefined): void {
+  process.send?.(message, undefined, undefined, reported);
 }
 
 /** Sends the last message and then ends this process. */
 function conclude(message: LoadMessage): void {
-  tell(message, () => process.disconnect());
+  report(message, () => process.disconnect());
 }
 
 function measuring(): void {
-  tell({ type: 'measuring' });
+  report({ type: 'measuring' });
 }
 
 async function run(job: LoadJob): Promise<LoadResult> {

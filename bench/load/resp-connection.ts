@@ -73,11 +73,11 @@ export class RespConnection {
 
   /** Sends the token. A wrong one shows in the answers to the requests. */
   async #authenticate(token: string): Promise<void> {
-    const told = new Promise<void>((resolve) => {
+    const reported = new Promise<void>((resolve) => {
       this.#authenticated = resolve;
     });
     this.#socket.write(`AUTH ${token}\r\n`);
-    await told;
+    await reported;
   }
 
   /** Starts the loop: each complete answer sends the next pipeline. */

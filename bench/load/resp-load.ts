@@ -26,10 +26,10 @@ async function targetsOf(job: RespJob, { chooser, requestsDrawn }: Workload): Pr
     return addresses.map((address) => ({ address, requests }));
   }
   const owners: SlotOwners = await readSlots(first);
-  const share = { requests: Math.ceil(requestsDrawn / owners.nodes.length), depth };
+  const fraction = { requests: Math.ceil(requestsDrawn / owners.nodes.length), depth };
   return owners.nodes.map((address, node) => ({
     address,
-    requests: encodePipelines(next, form, share, (key) => owners.ownerOf(keySlot(key)) === node),
+    requests: encodePipelines(next, form, fraction, (key) => owners.ownerOf(keySlot(key)) === node),
   }));
 }
 

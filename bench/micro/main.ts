@@ -9,7 +9,7 @@ import { questionOf } from '../../src/api/question.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Answer } from '../../src/api/user-request.ts';
 import { integerFrom } from '../../src/cli/options.ts';
-import { DoorUsage } from '../../src/node/door-usage.ts';
+import { ListenerUsage } from '../../src/node/listener-usage.ts';
 import { median } from '../statistics.ts';
 import { fitRoundCost, type MeasuredRound } from './cost-model.ts';
 import { GroupsInMemory, WINDOW_ROUNDS } from './groups-in-memory.ts';
@@ -113,7 +113,7 @@ function measureDenial({ nodes, cellMillis }: MicroOptions): number {
 
 /** Measures the cost of counting an answer in the usage figures. */
 function measureCounting({ cellMillis }: MicroOptions, users: number): number {
-  const usage = new DoorUsage({ monotonicMillis: () => performance.now(), wallMillis: () => Date.now() });
+  const usage = new ListenerUsage({ monotonicMillis: () => performance.now(), wallMillis: () => Date.now() });
   const requests = Array.from({ length: users }, (_, user) => questionOf({ userId: `user-${user}` }));
   const decision: Decision = {
     allowed: true,

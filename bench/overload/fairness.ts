@@ -11,7 +11,7 @@ const GREEDY = ['127.0.0.2'];
 const MODEST = ['127.0.0.3', '127.0.0.4', '127.0.0.5', '127.0.0.6', '127.0.0.7'];
 const GREEDY_TIMES = 10;
 /** Rate of all five modest clients together, as a fraction of the best rate. */
-const MODEST_SHARE = 0.25;
+const MODEST_FRACTION = 0.25;
 /** Connections of one client to each node. */
 const CONNECTIONS = 2;
 
@@ -46,7 +46,7 @@ function say(who: string, wanted: number, result: LoadResult): void {
 
 export async function measureFairness(init: OverloadInit): Promise<void> {
   const best = await bestOf(init, 'resp');
-  const modest = best * MODEST_SHARE;
+  const modest = best * MODEST_FRACTION;
   say('fairness, five modest clients alone', modest, await ask(init, MODEST, modest));
   const greedy = best * GREEDY_TIMES;
   const [ofModest, ofGreedy] = await Promise.all([ask(init, MODEST, modest), ask(init, GREEDY, greedy)]);

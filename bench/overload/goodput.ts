@@ -16,7 +16,7 @@ export interface OverloadInit {
   readonly times: readonly number[];
 }
 
-type Door = 'resp' | 'http';
+type Listener = 'resp' | 'http';
 
 /** Pause before every later measurement, in which the overload limits of the nodes settle. */
 export const SETTLE_MILLIS = 2_000;
@@ -36,7 +36,7 @@ const SHAPES = {
     { connections: 256, depth: 1 },
   ],
 } as const;
-type Shape = (typeof SHAPES)[Door][number];
+type Shape = (typeof SHAPES)[Listener][number];
 export const OPEN_CONNECTIONS = { resp: 24, http: 3_000 } as const;
 
 export async function load(init: OverloadInit, job: LoadJob): Promise<LoadResult> {
@@ -49,7 +49,7 @@ export function rateOf({ grants, denials, seconds }: LoadResult): number {
 
 async function closedLoop(
   init: OverloadInit,
-  door: Door,
+  listener: Listener,
   { connections, depth }: Shape,
   warmUpMillis: number,
 ): Promise<{ readonly rate: number; readonly p99Millis: number }> {
@@ -59,53 +59,53 @@ async function closedLoop(
     connections,
     warmUpMillis,
     measuredMillis: init.measuredMillis,
-    addresses: door === 'resp' ? init.cluster.resp : init.cluster.http,
+    addresses: listener === 'resp' ? init.cluster.resp : init.cluster.http,
   } as const;
   const result = await load(
     init,
-    door === 'resp'
+    listener === 'resp'
       ? { ...base, kind: 'resp', form: RESP_FORM, pipeline: depth, isClusterAware: false }
       : { ...base, kind: 'http', batch: 1 },
   );
   const p99 = Latencies.decode(result.latencies).percentileMillis(99);
   const refused = Math.round(result.errors / result.seconds);
   console.log(
-    `${door}, closed loop, ${base.connections} connections, ${depth} at a time: ${Math.round(rateOf(result))} decisions/s, ` +
+    `${listener}, closed loop, ${base.connections} connections, ${depth} at a time: ${Math.round(rateOf(result))} decisions/s, ` +
       `p99 ${p99.toFixed(1)} ms, refused ${refused}/s`,
   );
   return { rate: rateOf(result), p99Millis: p99 };
 }
 
 /** The best rate in closed loops: the highest with a p99 of at most 100 ms, or the lowest of all if none has that. */
-export async function bestOf(init: OverloadInit, door: Door): Promise<number> {
+export async function bestOf(init: OverloadInit, listener: Listener): Promise<number> {
   const rates: number[] = [];
   let warmUpMillis = init.warmUpMillis;
-  for (const shape of SHAPES[door]) {
-    const { rate, p99Millis } = await closedLoop(init, door, shape, warmUpMillis);
+  for (const shape of SHAPES[listener]) {
+    const { rate, p99Millis } = await closedLoop(init, listener, shape, warmUpMillis);
     if (rates.length === 0 || p99Millis <= BEST_P99_MILLIS_MAX) rates.push(rate);
     warmUpMillis = SETTLE_MILLIS;
   }
   return Math.max(...rates);
 }
 
-export async function measureOverload(door: Door, init: OverloadInit): Promise<void> {
-  const best = await bestOf(init, door);
+export async function measureOverload(listener: Listener, init: OverloadInit): Promise<void> {
+  const best = await bestOf(init, listener);
   for (const times of init.times) {
     const base = {
       workload: 'grants',
       seed: 2,
-      connections: OPEN_CONNECTIONS[door],
+      connections: OPEN_CONNECTIONS[listener],
       warmUpMillis: SETTLE_MILLIS,
       measuredMillis: init.measuredMillis,
       requestsPerSecond: Math.round(best * times),
     } as const;
     const result = await load(
       init,
-      door === 'resp'
+      listener === 'resp'
         ? { ...base, kind: 'resp-open-loop', form: RESP_FORM, addresses: init.cluster.resp }
         : { ...base, kind: 'http-open-loop', addresses: init.cluster.http },
     );
-    say(`${door}, ${times} x the best`, base.requestsPerSecond, best, result);
+    say(`${listener}, ${times} x the best`, base.requestsPerSecond, best, result);
   }
 }
 
@@ -122,6 +122,6 @@ function say(what: string, wanted: number, best: number, result: LoadResult): vo
   );
 }
 
-export function percent(share: number): string {
-  return `${Math.round(share * 100)} %`;
+export function percent(fraction: number): string {
+  return `${Math.round(fraction * 100)} %`;
 }

@@ -16,7 +16,7 @@ import {
   PARTITIONS_PER_NODE,
 } from '../../src/config/cluster-directory.ts';
 import { makeAllCertificates } from '../../src/cli/make-certificates.ts';
-import { doorUrl } from '../../src/cli/door-url.ts';
+import { listenerUrl } from '../../src/cli/listener-url.ts';
 import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
@@ -29,7 +29,7 @@ const READY_MILLIS_MAX = 120_000;
 const TOKEN_TRIES_MAX = 50;
 const TOKEN_PAUSE_MILLIS = 200;
 /** Distance of each listener's port from the base port: HTTP, peers, Redis protocol. */
-const DOORS = [0, 1_000, 2_000];
+const LISTENERS = [0, 1_000, 2_000];
 
 export interface QuorateShape {
   /** Default: the same as `npm start`. */
@@ -72,7 +72,7 @@ export class QuorateCluster {
   static async start(running: Running, shape: QuorateShape = {}): Promise<QuorateCluster> {
     const { nodes = LOCAL_DEFAULTS.nodes, partitions = PARTITIONS_PER_NODE * nodes } = shape;
     const ids = Array.from({ length: nodes }, (_, i) => i + 1);
-    const basePort = await freeBasePort(DOORS.flatMap((door) => ids.map((id) => door + id)));
+    const basePort = await freeBasePort(LISTENERS.flatMap((listener) => ids.map((id) => listener + id)));
     const config = configOf(basePort, { ...shape, nodes, partitions });
     const directory = running.directory('quorate');
     await createCluster(directory, config);
@@ -119,7 +119,7 @@ export class QuorateCluster {
     const [first] = this.config.nodes;
     if (first === undefined) throw new RangeError('a cluster has nodes');
     for (let tries = 1; ; tries += 1) {
-      const response = await nodeFetch(new URL('/v1/tokens', doorUrl(first, this.config.tls)), {
+      const response = await nodeFetch(new URL('/v1/tokens', listenerUrl(first, this.config.tls)), {
         signal: AbortSignal.timeout(READY_MILLIS_MAX),
         method: 'POST',
         headers: {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Running } from '../running.ts';
 
 const START_MILLIS_MAX = 30_000;
-const LOOK_EVERY_MILLIS = 20;
+const CHECK_EVERY_MILLIS = 20;
 const LAST_LINES = 5;
 
 /** Whether the shell would find this program. */
@@ -62,6 +62,6 @@ export async function untilReady(server: ServerProcess, isReady: () => Promise<b
       const lines = readFileSync(server.logPath, 'utf8').trim().split('\n').slice(-LAST_LINES).join('\n');
       throw new Error(`${server.child.spawnfile} is not ready:\n${lines}`);
     }
-    await sleep(LOOK_EVERY_MILLIS);
+    await sleep(CHECK_EVERY_MILLIS);
   }
 }

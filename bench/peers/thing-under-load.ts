@@ -5,21 +5,21 @@
 import type { Address, LimiterKind, RespForm } from '../load/load-job.ts';
 
 /** Addresses that answer `POST /v1/allow` with `userId` and `rule`. */
-export interface HttpDoor {
+export interface HttpListener {
   readonly addresses: readonly Address[];
   /** Absent: no TLS and no token. */
   readonly token?: string;
 }
 
 /** Addresses that speak the Redis protocol, and the commands to send. */
-export interface RespDoor {
+export interface RespListener {
   readonly addresses: readonly Address[];
   readonly token?: string;
   readonly form: RespForm;
 }
 
 /** A database that a limiter in the load process uses through a client library. */
-export interface LimiterDoor {
+export interface LimiterListener {
   readonly kind: LimiterKind;
   readonly addresses: readonly Address[];
 }
@@ -36,9 +36,9 @@ export interface WorkCounters {
 export interface RunningThing {
   readonly pids: readonly number[];
   /** Absent if the thing has no such listener. */
-  readonly http?: HttpDoor;
-  readonly resp?: RespDoor;
-  readonly limiter?: LimiterDoor;
+  readonly http?: HttpListener;
+  readonly resp?: RespListener;
+  readonly limiter?: LimiterListener;
   /** Absent if the thing does not report them. */
   readonly counters?: () => Promise<WorkCounters>;
   stop(): Promise<void>;

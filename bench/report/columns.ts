@@ -48,7 +48,7 @@ export const COLUMNS: readonly Column[] = [
   { title: 'MiB', text: ({ residentBytes }) => middle(residentBytes, MEGABYTE) },
   {
     title: 'unexpected',
-    text: ({ unexpectedShare }) =>
-      unexpectedShare === 0 ? NOTHING : `${(unexpectedShare * 100).toFixed(2)} %`,
+    text: ({ unexpectedFraction }) =>
+      unexpectedFraction === 0 ? NOTHING : `${(unexpectedFraction * 100).toFixed(2)} %`,
   },
 ];

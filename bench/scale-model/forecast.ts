@@ -27,7 +27,7 @@ export interface Forecast {
 }
 
 /** Most load of a node, as a fraction of its cores. The rest is room for the load of a dead node. */
-const BUSY_SHARE_MAX = 0.65;
+const BUSY_FRACTION_MAX = 0.65;
 const P99_MILLIS_MAX = 20;
 /** Nodes of the simulated cluster: large enough that most requests must be forwarded. */
 const TRIAL_NODES = 12;
@@ -53,8 +53,8 @@ export function perNodeOf(world: World): number {
     const perNode = Math.sqrt(enough * tooMuch);
     const load = { ...world.clients, requestsPerSecond: perNode * TRIAL_NODES };
     const options = { seconds: TRIAL_SECONDS, trouble: 'none' } as const;
-    const { busyShare, p99Millis } = openLoop(shapeOf(TRIAL_NODES, world), load, options);
-    if (busyShare <= BUSY_SHARE_MAX && p99Millis <= P99_MILLIS_MAX) enough = perNode;
+    const { busyFraction, p99Millis } = openLoop(shapeOf(TRIAL_NODES, world), load, options);
+    if (busyFraction <= BUSY_FRACTION_MAX && p99Millis <= P99_MILLIS_MAX) enough = perNode;
     else tooMuch = perNode;
   }
   return enough;

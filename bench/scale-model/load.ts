@@ -90,9 +90,9 @@ export interface OpenResult {
   readonly p50Millis: number;
   readonly p99Millis: number;
   /** Fraction of the measured calls that had no answer at the end. */
-  readonly unansweredShare: number;
+  readonly unansweredFraction: number;
   /** Used fraction of all cores of all machines. */
-  readonly busyShare: number;
+  readonly busyFraction: number;
 }
 
 /** What goes wrong after a quarter of the measured time. */
@@ -135,12 +135,12 @@ export function openLoop(
   const unanswered = sent - latencies.length;
   // Unanswered calls count as slower than all answered ones.
   const sorted = [...latencies.sort((a, b) => a - b), ...Array.from({ length: unanswered }, () => Infinity)];
-  const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
+  const at = (fraction: number): number => sorted[Math.floor(sorted.length * fraction)] ?? 0;
   return {
     p50Millis: at(0.5),
     p99Millis: at(0.99),
-    unansweredShare: unanswered / Math.max(1, sent),
-    busyShare: busyMicros / (cores * endMicros),
+    unansweredFraction: unanswered / Math.max(1, sent),
+    busyFraction: busyMicros / (cores * endMicros),
   };
 }
 

@@ -33,7 +33,7 @@ function print(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
 
-function share(text: string): number {
+function fraction(text: string): number {
   const value = Number(text);
   if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('must be from 0 to 1');
   return value;
@@ -86,7 +86,7 @@ function lineOf(name: string, { decisionsPerSecond, results, ...rest }: Forecast
     none.p99Millis.toFixed(1).padStart(7),
     death.p99Millis.toFixed(0).padStart(7),
     rebalancing.p99Millis.toFixed(1).padStart(8),
-    `${(none.busyShare * 100).toFixed(0)} %`.padStart(7),
+    `${(none.busyFraction * 100).toFixed(0)} %`.padStart(7),
   ].join('');
 }
 
@@ -126,7 +126,7 @@ new Command('npm run scale-model --')
   .option('--nodes-per-machine <n>', 'nodes on each machine', integerOption, 10)
   .option('--monthly-cost <amount>', 'cost of a machine, in any currency', amount, 450)
   .option('--per-call <n>', 'requests in one call of a client', integerOption, 16)
-  .option('--to-leaders <share>', 'fraction of calls that go straight to the leader', share, 0.9)
+  .option('--to-leaders <share>', 'fraction of calls that go straight to the leader', fraction, 0.9)
   .option('--exponent <number>', 'exponent of the Zipf distribution of users', amount, 1)
   .action(main)
   .parse();

@@ -28,11 +28,11 @@ const FILL_BATCH = 1_000;
 /** Interval between two rounds of snapshots. */
 const SAVE_EVERY_MILLIS = 5_000;
 
-export const BESIDE_DOORS = ['http', 'resp'] as const;
-export type BesideDoor = (typeof BESIDE_DOORS)[number];
+export const BESIDE_LISTENERS = ['http', 'resp'] as const;
+export type BesideListener = (typeof BESIDE_LISTENERS)[number];
 
 export interface BesideOptions {
-  readonly doors: readonly BesideDoor[];
+  readonly listeners: readonly BesideListener[];
   /** Absent: half of the best rate. */
   readonly requestsPerSecond?: number;
   readonly seconds: number;
@@ -114,9 +114,9 @@ async function backUp({ http, config }: QuorateCluster, until: Until): Promise<n
 }
 
 /** A closed loop: each connection sends the next request when the last one is answered. */
-function closedJob(door: BesideDoor, addresses: readonly Address[]): LoadJob {
+function closedJob(listener: BesideListener, addresses: readonly Address[]): LoadJob {
   const common = { ...COMMON, addresses, measuredMillis: CAPACITY_MILLIS };
-  if (door === 'http') return { kind: 'http', ...common, batch: 1 };
+  if (listener === 'http') return { kind: 'http', ...common, batch: 1 };
   return { kind: 'resp', ...common, form: RESP_FORM, pipeline: 1, isClusterAware: false };
 }
 
@@ -126,9 +126,9 @@ interface Rate {
 }
 
 /** An open loop: requests at fixed times. */
-function openJob(door: BesideDoor, addresses: readonly Address[], rate: Rate): LoadJob {
+function openJob(listener: BesideListener, addresses: readonly Address[], rate: Rate): LoadJob {
   const common = { ...COMMON, addresses, ...rate };
-  return door === 'http'
+  return listener === 'http'
     ? { kind: 'open-loop', ...common }
     : { kind: 'resp-open-loop', ...common, form: RESP_FORM };
 }
@@ -137,33 +137,33 @@ function openJob(door: BesideDoor, addresses: readonly Address[], rate: Rate): L
 class Beside {
   readonly #cluster: QuorateCluster;
   readonly #running: Running;
-  readonly #door: BesideDoor;
+  readonly #listener: BesideListener;
   readonly #seconds: number;
   #requestsPerSecond = 0;
 
-  constructor(cluster: QuorateCluster, running: Running, door: BesideDoor, seconds: number) {
+  constructor(cluster: QuorateCluster, running: Running, listener: BesideListener, seconds: number) {
     this.#cluster = cluster;
     this.#running = running;
-    this.#door = door;
+    this.#listener = listener;
     this.#seconds = seconds;
   }
 
   /** Warms the cluster up and chooses the rate. */
   async begin(requestsPerSecond: number | undefined): Promise<void> {
-    const sample = await this.#measured(closedJob(this.#door, this.#cluster[this.#door]));
+    const sample = await this.#measured(closedJob(this.#listener, this.#cluster[this.#listener]));
     this.#requestsPerSecond = requestsPerSecond ?? Math.round(sample.decisionsPerSecond / 2);
-    say(`${this.#door}, as fast as it goes`, sample);
+    say(`${this.#listener}, as fast as it goes`, sample);
   }
 
   /** Sends that rate while `work` runs, which returns a description of itself. Clients avoid the slow node. */
   async during(work: (until: Until) => Promise<string>, slowNode?: number): Promise<void> {
     const until = { aborted: false };
     const worked = work(until);
-    const addresses = this.#cluster[this.#door].filter((_, i) => i + 1 !== slowNode);
+    const addresses = this.#cluster[this.#listener].filter((_, i) => i + 1 !== slowNode);
     const rate = { requestsPerSecond: this.#requestsPerSecond, measuredMillis: this.#seconds * 1_000 };
-    const sample = await this.#measured(openJob(this.#door, addresses, rate));
+    const sample = await this.#measured(openJob(this.#listener, addresses, rate));
     until.aborted = true;
-    say(`${this.#door}, ${await worked}`, sample);
+    say(`${this.#listener}, ${await worked}`, sample);
   }
 
   async #measured(job: LoadJob): Promise<Sample> {
@@ -178,10 +178,14 @@ function say(what: string, sample: Sample): void {
   console.log(`${what.padEnd(44)} ${rate}/s, p50, p99, p99.9 and max ${millis} ms, ${errors} errors`);
 }
 
-async function besideOneDoor(running: Running, door: BesideDoor, options: BesideOptions): Promise<void> {
+async function besideOneListener(
+  running: Running,
+  listener: BesideListener,
+  options: BesideOptions,
+): Promise<void> {
   const cluster = await QuorateCluster.start(running);
   const { seconds, users, requestsPerSecond } = options;
-  const beside = new Beside(cluster, running, door, seconds);
+  const beside = new Beside(cluster, running, listener, seconds);
   await beside.begin(requestsPerSecond);
   await beside.during(async () => 'nothing else');
   const changeEveryMillis = (WARM_UP_MILLIS + seconds * 1_000) / RULES_CHANGES;
@@ -207,5 +211,5 @@ async function besideOneDoor(running: Running, door: BesideDoor, options: Beside
 }
 
 export async function measureBeside(running: Running, options: BesideOptions): Promise<void> {
-  for (const door of options.doors) await besideOneDoor(running, door, options);
+  for (const listener of options.listeners) await besideOneListener(running, listener, options);
 }

@@ -25,10 +25,10 @@ export async function measureIdle(running: Running, { partitions, seconds }: Idl
     const elapsedSeconds = (performance.now() - startedMillis) / 1_000;
     if (before === undefined || after === undefined)
       throw new Error('the usage of processes can be read on Linux only');
-    const share = (after.cpuSeconds - before.cpuSeconds) / elapsedSeconds / pids.length;
+    const fraction = (after.cpuSeconds - before.cpuSeconds) / elapsedSeconds / pids.length;
     const mebibytes = after.residentBytes / pids.length / 2 ** 20;
     console.log(
-      `${String(count).padStart(10)}${(100 * share).toFixed(1).padStart(23)}${mebibytes.toFixed(0).padStart(15)}`,
+      `${String(count).padStart(10)}${(100 * fraction).toFixed(1).padStart(23)}${mebibytes.toFixed(0).padStart(15)}`,
     );
     await cluster.stop();
   }

@@ -6,7 +6,7 @@ import { Command, Option } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
 import { runProgram } from '../run-program.ts';
 import { Running } from '../running.ts';
-import { BESIDE_DOORS, type BesideDoor, measureBeside } from './beside.ts';
+import { BESIDE_LISTENERS, type BesideListener, measureBeside } from './beside.ts';
 import { measureFailover } from './failover.ts';
 import { measureIdle } from './idle.ts';
 import { measureMemory } from './memory.ts';
@@ -16,7 +16,7 @@ const running = new Running();
 const positive = integerFrom(1, 10_000_000);
 
 interface BesideCommand {
-  readonly door: readonly BesideDoor[];
+  readonly listener: readonly BesideListener[];
   readonly rate?: number;
   readonly seconds: number;
   readonly users: number;
@@ -52,15 +52,17 @@ program
     'latency at half of what can be decided, beside changes of the rules, snapshots and a slow follower',
   )
   .addOption(
-    new Option('--door <door...>', 'listeners to measure').choices(BESIDE_DOORS).default(BESIDE_DOORS),
+    new Option('--door <door...>', 'listeners to measure')
+      .choices(BESIDE_LISTENERS)
+      .default(BESIDE_LISTENERS),
   )
   .option('--rate <n>', 'requests per second, instead of half of the best rate', positive)
   .option('--seconds <n>', 'measured seconds of each', positive, 60)
   .option('--users <n>', 'keys in the snapshots', positive, 1_000_000)
-  .action(async ({ rate, door, ...options }: BesideCommand) =>
+  .action(async ({ rate, listener, ...options }: BesideCommand) =>
     withCluster(async () =>
       measureBeside(running, {
-        doors: door,
+        listeners: listener,
         ...(rate !== undefined && { requestsPerSecond: rate }),
         ...options,
       }),

@@ -36,7 +36,7 @@ interface Removal {
 }
 
 /** Ticks between two checks for garbage in an idle store. */
-const GARBAGE_LOOK_TICKS = 10;
+const GARBAGE_CHECK_TICKS = 10;
 
 /** The space left in a write. */
 interface Room {
@@ -75,7 +75,7 @@ export class GroupCommit {
    * Ticks until the next check for garbage, which costs time per group. While there is garbage, deleting goes on at
    * once.
    */
-  #untilLookTicks = 0;
+  #untilCheckTicks = 0;
   /** A write has ended since the last tick. */
   #isBusy = false;
   /** Removals that are not on disk yet. */
@@ -121,10 +121,10 @@ export class GroupCommit {
   }
 
   #findsGarbage(): boolean {
-    this.#untilLookTicks -= 1;
-    if (this.#untilLookTicks > 0) return false;
+    this.#untilCheckTicks -= 1;
+    if (this.#untilCheckTicks > 0) return false;
     const { hasGarbage } = this.#init.store;
-    if (!hasGarbage) this.#untilLookTicks = GARBAGE_LOOK_TICKS;
+    if (!hasGarbage) this.#untilCheckTicks = GARBAGE_CHECK_TICKS;
     return hasGarbage;
   }
 

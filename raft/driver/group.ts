@@ -33,7 +33,7 @@ export interface Group {
   /** The change of members that this node proposed and that is not complete. */
   change: { readonly index: number; readonly term: number; readonly done: MembershipDone } | undefined;
   /** The status that the application was last given. */
-  told: LeadershipStatus;
+  reported: LeadershipStatus;
   /**
    * Offers of this node to hold the group that are not on disk yet: `placement` is the version of the placement,
    * ascending.
@@ -106,7 +106,7 @@ export function openGroup(
     installing: undefined,
     reads: new PendingReads(core),
     change: undefined,
-    told: { isLeader: false, term: 0, leader: NO_NODE },
+    reported: { isLeader: false, term: 0, leader: NO_NODE },
     offers: returns ? [{ placement, done: () => undefined }] : [],
     rest: undefined,
     busyTick: 0,
@@ -123,22 +123,26 @@ export function closeGroup(group: Group): void {
 }
 
 /** Whether the application knows the current role, term and leader. */
-export function isTold({ core, told }: Group): boolean {
-  return told.isLeader === (core.role === 'leader') && told.term === core.term && told.leader === core.leader;
+export function isReported({ core, reported }: Group): boolean {
+  return (
+    reported.isLeader === (core.role === 'leader') &&
+    reported.term === core.term &&
+    reported.leader === core.leader
+  );
 }
 
 /** Reports a change of role, term or leader to the application, and fails the requests that depended on the old one. */
-export function tellStatus(group: Group): void {
-  if (isTold(group)) return;
-  const { core, told } = group;
+export function reportStatus(group: Group): void {
+  if (isReported(group)) return;
+  const { core, reported } = group;
   const isLeader = core.role === 'leader';
-  if (told.isLeader && (!isLeader || told.term !== core.term)) group.reads.fail();
-  if (told.term !== core.term) group.handedTo.clear();
-  group.told = { isLeader, term: core.term, leader: core.leader };
+  if (reported.isLeader && (!isLeader || reported.term !== core.term)) group.reads.fail();
+  if (reported.term !== core.term) group.handedTo.clear();
+  group.reported = { isLeader, term: core.term, leader: core.leader };
   if (group.change !== undefined && group.change.term !== (isLeader ? core.term : 0)) {
     endChange(group, { ok: false, reason: 'unknownOutcome' });
   }
-  group.app.statusChanged(group.told);
+  group.app.statusChanged(group.reported);
 }
 
 /** Answers the caller that asked for the change of members, if there is one. */

@@ -81,7 +81,7 @@ export class LocalSnapshots {
     for (const { done } of this.#wanted.splice(0)) done(undefined);
   }
 
-  #tellWanted(stored: SnapshotMeta): void {
+  #reportWanted(stored: SnapshotMeta): void {
     const satisfied = this.#wanted.filter(({ index }) => index <= stored.index);
     this.#wanted = this.#wanted.filter(({ index }) => index > stored.index);
     for (const { done } of satisfied) done(stored);
@@ -148,7 +148,7 @@ export class LocalSnapshots {
   completed(meta: SnapshotMeta): void {
     this.#stored = meta;
     this.#staging = undefined;
-    this.#tellWanted(meta);
+    this.#reportWanted(meta);
   }
 
   /** A snapshot from the leader is on disk. */
@@ -156,6 +156,6 @@ export class LocalSnapshots {
     this.#stored = meta;
     this.#applied = meta;
     this.#appliedBytes = 0;
-    this.#tellWanted(meta);
+    this.#reportWanted(meta);
   }
 }

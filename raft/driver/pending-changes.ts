@@ -1,6 +1,6 @@
 /** Requested changes of members, which begin with the next turn. */
 import { assert } from '../assert.ts';
-import { type Group, tellStatus } from './group.ts';
+import { type Group, reportStatus } from './group.ts';
 import type { MembershipDone } from './group-application.ts';
 import type { MembershipChange } from '../membership.ts';
 
@@ -27,7 +27,7 @@ export class PendingChanges {
   /** Begins all requested changes, or answers why one was refused. */
   begin(activate: (group: Group) => void): void {
     for (const { group, change, epoch, done } of this.#asked.splice(0)) {
-      tellStatus(group);
+      reportStatus(group);
       const begun = group.core.changeMembership(change, epoch);
       if (typeof begun === 'string') {
         done({ ok: false, reason: begun });

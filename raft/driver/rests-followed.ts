@@ -2,7 +2,7 @@
  * The idle groups that other nodes lead. A group rests here as long as it is on its leader's list, nothing happens in
  * it, and beats arrive. Its election timeout starts with the last beat.
  */
-import { type Group, isTold } from './group.ts';
+import { type Group, isReported } from './group.ts';
 import type { Beat, BeatAnswer, IdleGroup } from './peer-message.ts';
 import { silentTicksMax, type RestsInit } from './rests-led.ts';
 import type { GroupId, NodeId } from '../types.ts';
@@ -21,7 +21,7 @@ interface LeaderNode {
   readonly resting: Set<Group>;
   readonly awake: Set<GroupId>;
   /** The groups that woke here since the last answer. The leader must learn of that before they rest again. */
-  readonly untold: Set<Group>;
+  readonly unreported: Set<Group>;
 }
 
 /** The resting groups of a node that other nodes lead. */
@@ -64,7 +64,7 @@ export class FollowedRests {
     if (leader === undefined) return;
     leader.resting.delete(group);
     leader.awake.add(group.id);
-    leader.untold.add(group);
+    leader.unreported.add(group);
     group.core.rest.endAsFollower({
       silentTicks: this.#ticks - leader.heardTick,
       timeMillis: leader.readingMillis + aheadMillis,
@@ -96,7 +96,7 @@ export class FollowedRests {
       leader.heardTick = this.#ticks;
       leader.seenAtMillis = this.#init.monotonicMillis();
     }
-    leader.untold.clear();
+    leader.unreported.clear();
     return {
       kind: 'beatAnswer',
       from: this.#init.id,
@@ -115,7 +115,7 @@ export class FollowedRests {
       seenAtMillis: this.#init.monotonicMillis(),
       resting: new Set(),
       awake: new Set(),
-      untold: new Set(),
+      unreported: new Set(),
     };
     this.#leaders.set(from, leader);
     return leader;
@@ -155,7 +155,7 @@ export class FollowedRests {
 
   /** Whether a group may rest here. For a group that rests already, only the leader's description is compared. */
   #agrees(
-    { resting, untold }: LeaderNode,
+    { resting, unreported }: LeaderNode,
     group: Group,
     leader: NodeId,
     { term, index }: IdleGroup,
@@ -164,7 +164,7 @@ export class FollowedRests {
     if (!core.rest.agreesTo({ leader, term, index })) return false;
     if (resting.has(group)) return true;
     if (group.rest !== undefined || incoming !== undefined || this.#init.isActive(group)) return false;
-    if (untold.has(group)) return false;
-    return core.isAtRest && isTold(group);
+    if (unreported.has(group)) return false;
+    return core.isAtRest && isReported(group);
   }
 }

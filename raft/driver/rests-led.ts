@@ -4,7 +4,7 @@
  * counts for the groups on the list it has, except those that it names as awake.
  */
 import type { RaftOptions } from '../core-state.ts';
-import { type Group, isTold } from './group.ts';
+import { type Group, isReported } from './group.ts';
 import { membersOf } from '../membership.ts';
 import type { Beat, BeatAnswer, IdleGroup, PeerMessage } from './peer-message.ts';
 import type { GroupId, NodeId } from '../types.ts';
@@ -80,7 +80,7 @@ export class LedRests {
     const { id, options, isActive } = this.#init;
     if (core.role !== 'leader' || this.#ticks - group.busyTick < QUIET_TIMEOUTS * options.electionTicks)
       return false;
-    if (!core.isAtRest || !core.rest.mayBegin || !isTold(group) || isActive(group)) return false;
+    if (!core.isAtRest || !core.rest.mayBegin || !isReported(group) || isActive(group)) return false;
     this.#version += 1;
     group.rest = { kind: 'led', version: this.#version };
     for (const node of membersOf(core.config)) {

@@ -8,7 +8,7 @@
  */
 import { assert } from '../assert.ts';
 import { applyCommitted, takeSnapshotIfDue } from './apply.ts';
-import { closeGroup, type Group, isTold, tellStatus } from './group.ts';
+import { closeGroup, type Group, isReported, reportStatus } from './group.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { MultiRaftInit } from './multi-raft-options.ts';
 import { Outbox } from '../outbox.ts';
@@ -122,7 +122,7 @@ export class TurnLoop {
    */
   settle(group: Group): void {
     if (this.#active.has(group)) return;
-    if (group.core.isAtRest && isTold(group)) this.#sendFrom(group);
+    if (group.core.isAtRest && isReported(group)) this.#sendFrom(group);
     else this.activate(group);
   }
 
@@ -271,7 +271,7 @@ export class TurnLoop {
     for (const group of this.#wantsProposal) {
       if (group.core.role === 'leader' && !group.core.acceptsProposals) continue;
       this.#wantsProposal.delete(group);
-      tellStatus(group);
+      reportStatus(group);
       if (group.core.role !== 'leader') continue;
       const data = group.app.takeProposal();
       if (data === undefined) continue;
@@ -284,7 +284,7 @@ export class TurnLoop {
 
   /** Does what needs no disk: reports the status, sends, applies. */
   #sendAndApply(group: Group): void {
-    tellStatus(group);
+    reportStatus(group);
     group.reads.start();
     this.#sendFrom(group);
     const { config, role } = group.core;
@@ -295,7 +295,7 @@ export class TurnLoop {
     if (wantedAt !== undefined) takeSnapshotIfDue(group, wantedAt, 0, 1);
     if (group.core.config === config && group.core.role === role) return;
     // The consequences of a new configuration need not wait for another turn.
-    tellStatus(group);
+    reportStatus(group);
     this.#sendFrom(group);
   }
 

@@ -25,7 +25,7 @@ export interface Receipt {
 }
 
 /** The status of a key under one rule. All numbers are integers >= 0. */
-export interface LimitStanding {
+export interface LimitStatus {
   /** The id of the rule that decided, or that was asked about. */
   readonly ruleId: string;
   /** The limit for this key: cost per window. */
@@ -58,7 +58,7 @@ export interface LimitStanding {
  * The decision of a limit about a request. Durations count from the time that the request asked for (its timestamp,
  * or group time), not from the possibly later time it was clamped to.
  */
-export interface Decision extends LimitStanding {
+export interface Decision extends LimitStatus {
   readonly allowed: boolean;
   /**
    * Only for a grant by a `leakyBucket` that has to queue: milliseconds the client must wait before it goes on. A
@@ -76,7 +76,7 @@ export interface Decision extends LimitStanding {
    * itself is that of the limit that binds. If limits deny, that is the denying limit with the longest wait.
    * Otherwise it is the limit with the least remaining.
    */
-  readonly limits?: readonly LimitStanding[];
+  readonly limits?: readonly LimitStatus[];
   /**
    * An operator blocked a key or the customer of this request. It is denied even if the limits have room, until the
    * block ends or an operator removes it. All numbers are 0, except `retryAfterMillis` if the block has an end.

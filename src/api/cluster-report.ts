@@ -26,7 +26,7 @@ export type MembershipState = (typeof MEMBERSHIP_STATES)[number];
 /** About the node that was asked. */
 export interface ReportedSelf {
   readonly id: number;
-  readonly standing: MembershipState;
+  readonly membership: MembershipState;
   /** Why the node was `removed` or `refused`. */
   readonly reason?: string;
   /** The nodes that refuse to speak with it, each with the error it gave. */
@@ -128,7 +128,7 @@ function isSelf(value: unknown): boolean {
   return (
     isObject(value) &&
     isNumber(value['id']) &&
-    isOneOf(value['standing'], MEMBERSHIP_STATES) &&
+    isOneOf(value['membership'], MEMBERSHIP_STATES) &&
     (value['reason'] === undefined || isString(value['reason'])) &&
     isArrayOf(
       value['refusedBy'],

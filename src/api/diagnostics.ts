@@ -26,7 +26,7 @@ export interface OpenDiagnosis {
 }
 
 /** The diagnostic functions of a node. */
-export interface DiagnosticsBehindDoor {
+export interface DiagnosticsApi {
   /** Undefined: another diagnosis is in progress. */
   readonly diagnose: (wanted: WantedDiagnosis) => OpenDiagnosis | undefined;
 }

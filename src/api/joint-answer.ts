@@ -1,6 +1,6 @@
 /** Combines the decisions of several limits about one request into one answer. Pure. */
 
-import type { Decision, LimitStanding } from './answer.ts';
+import type { Decision, LimitStatus } from './answer.ts';
 import { waitMillisOf } from './waiting.ts';
 
 /**
@@ -22,20 +22,20 @@ export function jointGrant<Grant extends Decision>(grants: readonly Grant[]): Gr
  */
 export function jointDenial<Denial extends Decision>(
   denials: readonly Denial[],
-  all: readonly LimitStanding[],
+  all: readonly LimitStatus[],
 ): Denial {
   const longest = denials.reduce((a, b) => (waitMillisOf(b) > waitMillisOf(a) ? b : a));
   return { ...longest, limits: all };
 }
 
 /** The status of every limit behind these decisions, in their order. */
-export function limitsOf(decisions: readonly Decision[]): LimitStanding[] {
-  return decisions.flatMap((decision) => decision.limits ?? [standingOf(decision)]);
+export function limitsOf(decisions: readonly Decision[]): LimitStatus[] {
+  return decisions.flatMap((decision) => decision.limits ?? [limitStatusOf(decision)]);
 }
 
 /** Only the fields of a `LimitStatus`, without the rest of the decision. */
-export function standingOf(decision: LimitStanding): LimitStanding {
+export function limitStatusOf(decision: LimitStatus): LimitStatus {
   const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis, restoredMillis } = decision;
-  const standing = { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };
-  return restoredMillis === undefined ? standing : { ...standing, restoredMillis };
+  const limitStatus = { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };
+  return restoredMillis === undefined ? limitStatus : { ...limitStatus, restoredMillis };
 }

@@ -3,7 +3,7 @@
  * Each list is one question to the rules of a domain and gets its own outcome. Either all lists are granted, or
  * nothing is charged. Plain data, and the check of the request.
  */
-import type { ConflictingId, Invalid, LimitStanding, Unavailable } from './answer.ts';
+import type { ConflictingId, Invalid, LimitStatus, Unavailable } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
 import {
   type AskAnswer,
@@ -69,7 +69,7 @@ export type ListOutcome =
       readonly isOver: boolean;
       /** The name of the rule in its document; empty if it has none. */
       readonly name: string;
-      readonly standing?: LimitStanding;
+      readonly limitStatus?: LimitStatus;
       /**
        * Milliseconds until the block of a key of this list ends. Absent if no key is blocked, or if the block has no
        * end.

@@ -117,7 +117,7 @@ export const FAULT_PARTITIONS_MAX = 16;
 export const FAULTS_MAX = 100;
 
 /** The monitoring functions of a node. */
-export interface MonitoringBehindDoor {
+export interface MonitoringApi {
   /**
    * The figures as of the previous call. Each call asks the other nodes anew, so one caller should call it about once
    * a second.

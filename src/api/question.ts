@@ -3,7 +3,7 @@
  * find the limits that apply. Either all of these limits grant it, or none is charged. Plain data, and the check of
  * the question.
  */
-import type { AllowAnswer, Invalid, LimitStanding } from './answer.ts';
+import type { AllowAnswer, Invalid, LimitStatus } from './answer.ts';
 import { isBoundedText } from './bounded.ts';
 import { type Descriptors, USER, UserDescriptor } from './descriptors.ts';
 import { type AllowRequest, invalidIn, RULE_ID_BYTES_MAX, USER_ID_BYTES_MAX } from './request.ts';
@@ -36,7 +36,7 @@ export type AskAnswer = Answered & {
 };
 
 /** A shadow rule that would have denied the request (see `LimitStatus`). */
-export interface WouldDeny extends Pick<LimitStanding, 'ruleId' | 'limit' | 'retryAfterMillis'> {
+export interface WouldDeny extends Pick<LimitStatus, 'ruleId' | 'limit' | 'retryAfterMillis'> {
   readonly key: string;
 }
 

@@ -20,7 +20,7 @@ export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
  * The part of a `Decision` that the fields report. Under a limit of 0 the fields contain no time, because no time
  * would be right.
  */
-export interface ToldStanding {
+export interface ReportedStatus {
   readonly allowed: boolean;
   readonly ruleId: string;
   readonly limit: number;
@@ -44,7 +44,7 @@ const PLAIN_ID = /^[\w.-]*$/;
  *   in time by convention
  */
 export function rateLimitHeaders(
-  decision: ToldStanding,
+  decision: ReportedStatus,
   forms: readonly RateLimitHeaders[],
   wallMillis: number,
 ): Fields {
@@ -60,7 +60,7 @@ export function secondsCeil(millis: number): number {
   return Math.ceil(millis / 1000);
 }
 
-function putX(headers: Fields, decision: ToldStanding, wallMillis: number): void {
+function putX(headers: Fields, decision: ReportedStatus, wallMillis: number): void {
   const { limit, remaining, resetMillis, ruleId } = decision;
   headers['x-ratelimit-limit'] = String(limit);
   headers['x-ratelimit-remaining'] = String(remaining);
@@ -70,14 +70,14 @@ function putX(headers: Fields, decision: ToldStanding, wallMillis: number): void
   headers['x-ratelimit-rule'] = PLAIN_ID.test(ruleId) ? ruleId : encodeURI(ruleId);
 }
 
-function putDraft6(headers: Fields, decision: ToldStanding): void {
+function putDraft6(headers: Fields, decision: ReportedStatus): void {
   headers['ratelimit-limit'] = String(decision.limit);
   headers['ratelimit-remaining'] = String(decision.remaining);
   if (waitHelps(decision)) headers['ratelimit-reset'] = String(secondsCeil(effectiveWindowMillis(decision)));
   headers['ratelimit-policy'] = plainPolicy(decision);
 }
 
-function putDraft(headers: Fields, decision: ToldStanding): void {
+function putDraft(headers: Fields, decision: ReportedStatus): void {
   const { limit, remaining, ruleId } = decision;
   const name = structuredString(ruleId);
   headers['ratelimit-policy'] = `${name};q=${limit}${windowOf(decision)}`;
@@ -86,11 +86,11 @@ function putDraft(headers: Fields, decision: ToldStanding): void {
 }
 
 /** The policy without a name. Names came with later drafts. */
-function plainPolicy(decision: ToldStanding): string {
+function plainPolicy(decision: ReportedStatus): string {
   return `${decision.limit}${windowOf(decision)}`;
 }
 
-function windowOf({ windowMillis }: ToldStanding): string {
+function windowOf({ windowMillis }: ReportedStatus): string {
   return windowMillis === undefined ? '' : `;w=${secondsCeil(windowMillis)}`;
 }
 
@@ -99,7 +99,12 @@ function windowOf({ windowMillis }: ToldStanding): string {
  * must wait until more is available, which is the time in `Retry-After`. The drafts require that `Retry-After` is not
  * earlier than the end of this window, so it is the same time here.
  */
-function effectiveWindowMillis({ allowed, remaining, retryAfterMillis, resetMillis }: ToldStanding): number {
+function effectiveWindowMillis({
+  allowed,
+  remaining,
+  retryAfterMillis,
+  resetMillis,
+}: ReportedStatus): number {
   const mustWait = !allowed || (remaining === 0 && retryAfterMillis > 0);
   return mustWait ? retryAfterMillis : resetMillis;
 }

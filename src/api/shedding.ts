@@ -4,12 +4,12 @@
  */
 
 /** The number of open requests of one client. Only the load shedder changes it. */
-export interface ClientShare {
+export interface ClientLoad {
   open: number;
 }
 
 /** The load shedding functions of a node for its listeners. */
-export interface SheddingBehindDoor {
+export interface SheddingApi {
   /**
    * Whether a request of `client` is refused now. A refusal is counted.
    *
@@ -21,8 +21,8 @@ export interface SheddingBehindDoor {
   /** True if the node has no CPU time left: unread requests wait for the node, not for a disk or for the client. */
   readonly isBusy: boolean;
   /** Counts `requests` more open requests, until `left` is called with the result. */
-  entered(client: string, requests: number): ClientShare;
-  left(share: ClientShare, requests: number): void;
+  entered(client: string, requests: number): ClientLoad;
+  left(load: ClientLoad, requests: number): void;
 }
 
 /** The load shedding functions for requests that other nodes forward. */

@@ -89,7 +89,7 @@ export function validateTokenAsked(
 }
 
 /** How a listener checks callers, as its node knows the tokens. */
-export interface AccessBehindDoor {
+export interface AccessApi {
   /**
    * `open`: everybody may ask. `closed`: callers need a token. `unknown`: the cluster is closed, but this node does
    * not know its tokens yet.
@@ -105,5 +105,5 @@ export interface AccessBehindDoor {
   /** All tokens. `isConfigured`: it is in the configuration of the nodes, so it cannot be revoked. */
   readonly tokens: () => readonly (TokenInfo & { readonly isConfigured: boolean })[];
   /** Counts a request with a text that is not a valid token. @param door the kind of listener */
-  readonly failed: (door: 'http' | 'resp' | 'grpc') => void;
+  readonly failed: (listener: 'http' | 'resp' | 'grpc') => void;
 }

@@ -17,12 +17,12 @@ export type UsageOutcome = (typeof USAGE_OUTCOMES)[number];
  * What a shadow rule would have done to requests that all other rules allowed. The answer itself came from the other
  * rules.
  */
-export const USAGE_TRIALS = ['wouldAllow', 'wouldDeny'] as const;
+export const USAGE_SHADOWS = ['wouldAllow', 'wouldDeny'] as const;
 /**
  * All counters of a rule, in the order in which they are stored and sent. New ones go last and need a new version
  * (`versions.ts`).
  */
-export const USAGE_COLUMNS = [...USAGE_OUTCOMES, ...USAGE_TRIALS] as const;
+export const USAGE_COLUMNS = [...USAGE_OUTCOMES, ...USAGE_SHADOWS] as const;
 /** One of `USAGE_COLUMNS`. */
 export type UsageColumn = (typeof USAGE_COLUMNS)[number];
 

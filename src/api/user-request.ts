@@ -1,7 +1,7 @@
 /** The union of all requests about one key, and of their answers. Types only. */
 import type { AllowAnswer, Unavailable } from './answer.ts';
 import type { CustomerAnswer, CustomerRequest } from './customer.ts';
-import type { LookAnswer, LookRequest } from './look.ts';
+import type { PeekAnswer, PeekRequest } from './peek.ts';
 import type { RefundAnswer, RefundRequest } from './refund.ts';
 import type { AllowRequest } from './request.ts';
 
@@ -10,9 +10,9 @@ export type BatchedRequest = AllowRequest | RefundRequest;
 /** Requests that are decided by the log. */
 export type LoggedRequest = BatchedRequest | CustomerRequest;
 /** All requests about one key. */
-export type UserRequest = LoggedRequest | LookRequest;
+export type UserRequest = LoggedRequest | PeekRequest;
 /** All answers to requests about one key. */
-export type UserAnswer = AllowAnswer | LookAnswer | RefundAnswer | CustomerAnswer;
+export type UserAnswer = AllowAnswer | PeekAnswer | RefundAnswer | CustomerAnswer;
 
 /** What a partition answers: a `UserAnswer`, or to another node which node leads. */
 export type Answer =
@@ -26,8 +26,8 @@ export type Answer =
 /** The answers to a request of type `R`. */
 export type AnswerTo<R extends UserRequest> =
   | Unavailable
-  | (R extends LookRequest
-      ? LookAnswer
+  | (R extends PeekRequest
+      ? PeekAnswer
       : R extends RefundRequest
         ? RefundAnswer
         : R extends CustomerRequest

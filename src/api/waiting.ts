@@ -1,7 +1,7 @@
 /** How long a denied client has to wait, and whether waiting helps at all. Pure. */
-import type { LimitStanding } from './answer.ts';
+import type { LimitStatus } from './answer.ts';
 
-interface Waiting extends Pick<LimitStanding, 'limit' | 'retryAfterMillis'> {
+interface Waiting extends Pick<LimitStatus, 'limit' | 'retryAfterMillis'> {
   readonly isBlocked?: true;
 }
 
@@ -15,8 +15,8 @@ export function waitHelps({
 }
 
 /** Milliseconds until the request would be granted; `Infinity` if waiting never helps. */
-export function waitMillisOf(standing: Waiting): number {
-  return waitHelps(standing) ? standing.retryAfterMillis : Number.POSITIVE_INFINITY;
+export function waitMillisOf(limitStatus: Waiting): number {
+  return waitHelps(limitStatus) ? limitStatus.retryAfterMillis : Number.POSITIVE_INFINITY;
 }
 
 /**

@@ -30,7 +30,7 @@ export interface ContentsReader {
 /** A reader for a group. Its methods throw BackupError if the snapshot is invalid. */
 export function contentsReader(group: number): ContentsReader {
   const reader = group === META_GROUP ? metaReader() : partitionReader();
-  const told = <T>(work: () => T): T => {
+  const reported = <T>(work: () => T): T => {
     try {
       return work();
     } catch (error) {
@@ -40,7 +40,10 @@ export function contentsReader(group: number): ContentsReader {
       throw error;
     }
   };
-  return { add: (chunk) => told(() => reader.add(chunk)), complete: () => told(() => reader.complete()) };
+  return {
+    add: (chunk) => reported(() => reader.add(chunk)),
+    complete: () => reported(() => reader.complete()),
+  };
 }
 
 function partitionReader(): ContentsReader {

@@ -11,7 +11,7 @@ import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { resolvePath } from '../tls/credentials.ts';
 import { type Failed, noAnswer } from './answer-of.ts';
 import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
-import { doorUrl } from './door-url.ts';
+import { listenerUrl } from './listener-url.ts';
 import { readAuthorities, trustOnly } from './node-fetch.ts';
 import { DATA_DEFAULT, DATA_WORDS, directoryOption, nodeOption } from './options.ts';
 
@@ -73,13 +73,13 @@ export async function clusterOf({ node, data, ca }: ClusterOptions): Promise<Ask
   }
   if (ca === undefined) await trustOwn(directory, config);
   const nodes = await hereFirst(directory, config);
-  const urls = nodes.map((each) => spoken(doorUrl(each, config.tls)));
+  const urls = nodes.map((each) => spoken(listenerUrl(each, config.tls)));
   return { urls, name: `the cluster in ${directory}` };
 }
 
 /** If clients reach the nodes over TLS, trust the CA in the cluster's directory. */
 async function trustOwn(directory: string, { tls }: ClusterConfig): Promise<void> {
-  if (tls?.doors !== true) return;
+  if (tls?.listeners !== true) return;
   trustOnly({ ca: [await readAuthorities(resolvePath(tls.ca, directory, NO_NODE), 'tls.ca')] });
 }
 

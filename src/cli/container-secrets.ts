@@ -149,7 +149,7 @@ async function beginSettings(out: string, mountedAt: string): Promise<string> {
     ca: `${mountedAt}/ca.crt`,
     cert: `${mountedAt}/node-{id}.crt`,
     key: `${mountedAt}/node-{id}.key`,
-    doors: true,
+    listeners: true,
   };
   await writeTextSynced(
     join(out, MOUNTED),

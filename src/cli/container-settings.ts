@@ -69,8 +69,13 @@ export async function containerSettings(environment: Environment): Promise<Conta
   const addressOf = (each: number): NodeAddress => {
     const host = pattern.replaceAll('{ordinal}', String(each));
     const at = (port: number): object => ({ host, port });
-    const doors = { http: at(ports.http), peer: at(ports.peer), resp: at(ports.resp), grpc: at(ports.grpc) };
-    const node = { id: nodeIdOf(each), ...doors };
+    const listeners = {
+      http: at(ports.http),
+      peer: at(ports.peer),
+      resp: at(ports.resp),
+      grpc: at(ports.grpc),
+    };
+    const node = { id: nodeIdOf(each), ...listeners };
     try {
       return validateNode(node, 'QUORATE_HOST');
     } catch (error) {

@@ -14,7 +14,7 @@ import { readKnownMembers } from '../node/member-cache.ts';
 import { readCredentials, resolvePath } from '../tls/credentials.ts';
 import { exposureOf } from '../tls/exposure.ts';
 import { askNode, messageOf } from './ask-node.ts';
-import { doorUrl } from './door-url.ts';
+import { listenerUrl } from './listener-url.ts';
 import { fail, type Finding, ok, warn } from './finding.ts';
 import { discardsAtOnce, type Mount, mountOf } from './mounts.ts';
 import { bytesText } from './text-table.ts';
@@ -163,7 +163,7 @@ async function holderFinding(
 ): Promise<Finding> {
   const stop = 'stop the other program, or choose other ports in cluster.json';
   if (!isRunning) return fail(check, 'taken by another program, and the node does not run', stop);
-  const url = doorUrl(node, tls);
+  const url = listenerUrl(node, tls);
   const answer = await askNode(new URL('/v1/cluster', url), ANSWER_MILLIS_MAX).catch((error: unknown) => ({
     status: 0,
     body: { message: error instanceof Error ? error.message : String(error) },
@@ -196,17 +196,17 @@ async function certificateFindings(
 ): Promise<Finding[]> {
   if (tls === undefined) return [];
   const path = (file: string): string => resolvePath(file, directory, nodeId);
-  const { ca, cert, key, doors } = tls;
+  const { ca, cert, key, listeners } = tls;
   const nowMillis = Date.now();
   const sets = [
     {
       files: { ca: path(ca), cert: path(cert), key: path(key) },
       checks: { setting: 'tls', node: { clusterId, nodeId }, nowMillis },
     },
-    ...(typeof doors === 'object'
+    ...(typeof listeners === 'object'
       ? [
           {
-            files: { cert: path(doors.cert), key: path(doors.key) },
+            files: { cert: path(listeners.cert), key: path(listeners.key) },
             checks: { setting: 'tls.doors', nowMillis },
           },
         ]
@@ -239,7 +239,7 @@ async function exposureFinding(database: string, config: ClusterConfig, node: No
   try {
     const open = exposureOf(node, safeguards, false);
     const { tls, hasTokens: isClosed } = safeguards;
-    const lacks = [...(tls?.doors === undefined ? ['TLS'] : []), ...(isClosed ? [] : ['tokens'])];
+    const lacks = [...(tls?.listeners === undefined ? ['TLS'] : []), ...(isClosed ? [] : ['tokens'])];
     return ok(
       check,
       open === undefined

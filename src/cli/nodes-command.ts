@@ -100,7 +100,7 @@ class Session {
     const { body } = await this.#request('/v1/cluster', node, STATUS_MILLIS_MAX);
     const self = isClusterReport(body) ? body.self : undefined;
     const { add, remove } = nodesOf(this.#init.change);
-    if (add === undefined && self?.standing === 'removed' && self.id === remove) return 'done';
+    if (add === undefined && self?.membership === 'removed' && self.id === remove) return 'done';
     const reason = self?.reason ?? 'this node does not belong to the cluster';
     throw new ClusterCommandError(`${node}: ${reason}; ${GIVE_ANOTHER}`);
   }
@@ -135,11 +135,11 @@ class Session {
         continue;
       }
       const { self } = body;
-      if (self.standing === 'removed' && self.id === nodesOf(this.#init.change).remove) {
+      if (self.membership === 'removed' && self.id === nodesOf(this.#init.change).remove) {
         return { ...body, settledVersion: Number.POSITIVE_INFINITY };
       }
-      if (self.standing === 'removed' || self.standing === 'refused') {
-        problem ||= `${url}: ${self.reason ?? self.standing}`;
+      if (self.membership === 'removed' || self.membership === 'refused') {
+        problem ||= `${url}: ${self.reason ?? self.membership}`;
         continue;
       }
       this.#follow(url, body);

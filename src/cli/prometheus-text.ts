@@ -69,11 +69,11 @@ export function growth(
  * @param share the fraction, from 0 to 1: 0.99 is the 99th percentile
  * @param buckets growth of the cumulative counts, by the label `le`
  */
-export function quantile(share: number, buckets: ReadonlyMap<string, number>): number | undefined {
+export function quantile(fraction: number, buckets: ReadonlyMap<string, number>): number | undefined {
   const sorted = [...buckets]
     .map(([le, count]) => [le === '+Inf' ? Infinity : Number(le), count] as const)
     .sort(([a], [b]) => a - b);
   const all = sorted.at(-1)?.[1] ?? 0;
   if (all === 0) return undefined;
-  return sorted.find(([, count]) => count >= share * all)?.[0];
+  return sorted.find(([, count]) => count >= fraction * all)?.[0];
 }

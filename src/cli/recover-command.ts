@@ -11,7 +11,7 @@ import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { clusterOf } from './asked-cluster.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
-import { doorUrl } from './door-url.ts';
+import { listenerUrl } from './listener-url.ts';
 
 /** The options of `quorate recover`. */
 export interface RecoverOptions {
@@ -46,7 +46,7 @@ export async function recover(
   const config = await readCluster(data);
   if (config === undefined) throw new ConfigError(data, 'holds no cluster.json');
   const { urls } = await clusterOf(node === undefined ? { data, ...trust } : { node, ...trust });
-  const own = config.nodes.filter((each) => each.id === id).map((each) => doorUrl(each, config.tls));
+  const own = config.nodes.filter((each) => each.id === id).map((each) => listenerUrl(each, config.tls));
   if (node === undefined)
     await refuseIfAnyLeads(
       urls.filter((url) => !own.includes(url)),

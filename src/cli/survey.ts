@@ -40,8 +40,8 @@ export async function survey({ urls, name }: AskedCluster): Promise<Survey> {
   for (const url of urls) {
     const { status, body, isTrusted } = await answerOf(new URL('/v1/cluster', url));
     if (status === 200 && isClusterReport(body)) {
-      const { standing, reason = standing } = body.self;
-      if (standing === 'member') {
+      const { membership, reason = membership } = body.self;
+      if (membership === 'member') {
         const nodes = await Promise.all(body.nodes.map(async (node) => askOne(node, url)));
         return { asked: url, report: body, nodes, failed };
       }

@@ -10,7 +10,7 @@ import { CostAboveLimitError, InvalidOptionError, QuorateError } from './errors.
 import type { ClientEvent } from './events.ts';
 import { guarded } from './guarded.ts';
 import { HttpTransport } from './http-transport.ts';
-import { LocalShares } from '../limiter/local-shares.ts';
+import { LocalLimits } from '../limiter/local-limits.ts';
 import { checkFailMode, type ClientOptions, type Settings, settingsOf } from './options.ts';
 import {
   copyOf,
@@ -55,9 +55,9 @@ export class QuorateClient {
   readonly #environment: Environment;
   readonly #dispatcher: Dispatcher;
   readonly #denials: Denials;
-  readonly #shares = new LocalShares();
+  readonly #localLimits = new LocalLimits();
   readonly #lines: PermitLines;
-  readonly #tell: (event: ClientEvent) => void;
+  readonly #report: (event: ClientEvent) => void;
 
   /**
    * @param environment clock, randomness and transport; only tests pass their own
@@ -65,9 +65,9 @@ export class QuorateClient {
    */
   constructor(options: ClientOptions, environment?: Environment) {
     this.#settings = settingsOf(options);
-    this.#tell = guarded('onEvent', this.#settings.onEvent);
+    this.#report = guarded('onEvent', this.#settings.onEvent);
     this.#environment = environment ?? systemEnvironment(new HttpTransport(this.#settings));
-    this.#dispatcher = new Dispatcher(this.#environment, this.#settings, this.#tell);
+    this.#dispatcher = new Dispatcher(this.#environment, this.#settings, this.#report);
     this.#denials = new Denials(this.#settings);
     this.#lines = new PermitLines(this.#environment, this.#settings);
   }
@@ -168,12 +168,12 @@ export class QuorateClient {
       !isRepeat && request.requestId === undefined && timestampMillis === undefined && settle === undefined;
     const cached = mayBeCached ? this.#denials.find(subject, cost, startedMillis) : undefined;
     if (cached !== undefined) {
-      this.#tell({ type: 'answered', outcome: 'denied', isCached: true, attempts: 0, tookMillis: 0 });
+      this.#report({ type: 'answered', outcome: 'denied', isCached: true, attempts: 0, tookMillis: 0 });
       return cached;
     }
     const key = onlyUserOf(request);
     const outcome = await this.#ask({ body, key, subject, isRepeatable: requestId !== undefined });
-    this.#tellAnswered(outcome, startedMillis);
+    this.#reportAnswered(outcome, startedMillis);
     const { answer, error, sentMillis } = outcome;
     if (outcome.mayHaveCounted || error?.isDefinite === false) doubt?.();
     if (answer === undefined)
@@ -204,20 +204,20 @@ export class QuorateClient {
     if (failMode === 'closed' || !UNDECIDED.has(error.code)) throw error;
     const { code } = error;
     if (failMode === 'open') {
-      this.#tell({ type: 'failMode', mode: 'open', allowed: true, code });
+      this.#report({ type: 'failMode', mode: 'open', allowed: true, code });
       return { kind: 'degraded', allowed: true, by: 'client' };
     }
     const { limit, windowMillis } = failMode;
     const wanted = { name: subject, limit, windowMillis, cost };
-    const retryAfterMillis = this.#shares.take([wanted], this.#environment.nowMillis());
+    const retryAfterMillis = this.#localLimits.take([wanted], this.#environment.nowMillis());
     const allowed = retryAfterMillis === 0;
-    this.#tell({ type: 'failMode', mode: 'local', allowed, code });
+    this.#report({ type: 'failMode', mode: 'local', allowed, code });
     return { kind: 'degraded', by: 'client', allowed, ...(!allowed && { retryAfterMillis }) };
   }
 
-  #tellAnswered({ answer, error, attempts, node }: Outcome, startedMillis: number): void {
+  #reportAnswered({ answer, error, attempts, node }: Outcome, startedMillis: number): void {
     if (this.#settings.onEvent === undefined) return;
-    this.#tell({
+    this.#report({
       type: 'answered',
       outcome: answer?.kind ?? 'error',
       isCached: false,

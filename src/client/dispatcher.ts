@@ -71,7 +71,7 @@ interface Open extends DispatchedRequest {
 export class Dispatcher {
   readonly #environment: Environment;
   readonly #settings: Settings;
-  readonly #tell: (event: ClientEvent) => void;
+  readonly #report: (event: ClientEvent) => void;
   readonly #table: LeaderTable;
   readonly #watch: LeaderWatch | undefined;
   readonly #queues = new Map<string, NodeQueue<Open>>();
@@ -81,12 +81,12 @@ export class Dispatcher {
   #isFlushPlanned = false;
   #isClosed = false;
 
-  constructor(environment: Environment, settings: Settings, tell: (event: ClientEvent) => void) {
+  constructor(environment: Environment, settings: Settings, report: (event: ClientEvent) => void) {
     this.#environment = environment;
     this.#settings = settings;
-    this.#tell = tell;
+    this.#report = report;
     this.#table = new LeaderTable(settings.nodes, Math.floor(environment.random() * settings.nodes.length));
-    this.#watch = settings.direct ? new LeaderWatch(environment, this.#table, tell) : undefined;
+    this.#watch = settings.direct ? new LeaderWatch(environment, this.#table, report) : undefined;
   }
 
   /**
@@ -197,13 +197,13 @@ export class Dispatcher {
       this.#received(queue, batch, result);
       this.#flush();
     });
-    this.#tell({ type: 'sent', node: origin, requests: batch.length, straight });
+    this.#report({ type: 'sent', node: origin, requests: batch.length, straight });
   }
 
   #received(queue: NodeQueue<Open>, batch: readonly Open[], result: ExchangeResult): void {
     const { origin } = queue;
     const now = this.#environment.nowMillis();
-    this.#tell({
+    this.#report({
       type: 'received',
       node: origin,
       requests: batch.length,
@@ -240,7 +240,7 @@ export class Dispatcher {
     const { waitMillis, reason, mayHaveCounted, cause } = step;
     Object.assign(open, { reason, mayHaveCounted, cause });
     open.cancelPause = after(waitMillis, () => this.#enqueue(open));
-    this.#tell({ type: 'retry', reason, attempt: open.attempts, waitMillis });
+    this.#report({ type: 'retry', reason, attempt: open.attempts, waitMillis });
   }
 
   #learnFrom(open: Open, heard: Heard): void {

@@ -10,10 +10,10 @@ export function guarded<A extends readonly unknown[]>(
   name: string,
   listener: ((...args: A) => unknown) | undefined,
 ): (...args: A) => void {
-  let isTold = false;
+  let isReported = false;
   const failed = (error: unknown): void => {
-    if (isTold) return;
-    isTold = true;
+    if (isReported) return;
+    isReported = true;
     emitWarning(`the quorate callback ${name} threw an error; later errors are not reported`, {
       type: 'QuorateWarning',
       detail: inspect(error),

@@ -81,14 +81,14 @@ function follow(
   done: (result: ExchangeResult) => void,
 ): void {
   let isSent = false;
-  let isTold = false;
-  const tell = (result: ExchangeResult): void => {
-    if (isTold) return;
-    isTold = true;
+  let isReported = false;
+  const report = (result: ExchangeResult): void => {
+    if (isReported) return;
+    isReported = true;
     clearTimeout(timer);
     done(result);
   };
-  const fail = (error: Error): void => tell({ kind: 'failed', isSent, error });
+  const fail = (error: Error): void => report({ kind: 'failed', isSent, error });
   const timer = setTimeout(() => {
     const error = new Error(`no answer within ${Math.ceil(timeoutMillis)} ms`);
     fail(error);
@@ -105,7 +105,7 @@ function follow(
     isSent = true;
     readAll(response, {
       fail,
-      read: (body) => tell({ kind: 'response', status: response.statusCode ?? 0, body }),
+      read: (body) => report({ kind: 'response', status: response.statusCode ?? 0, body }),
     });
   });
 }

@@ -24,8 +24,8 @@ export {
   UnavailableError,
 } from './errors.ts';
 export type { ClientEvent } from './events.ts';
-export type { ClientOptions, FailMode, LocalShare } from './options.ts';
-export type { PermitAnswer, PermitLimit, PermitReceipt, PermitRequest, PermitTrial } from './permit.ts';
+export type { ClientOptions, FailMode, LocalFraction } from './options.ts';
+export type { PermitAnswer, PermitLimit, PermitReceipt, PermitRequest, ShadowDenial } from './permit.ts';
 export type { AbortSignalLike } from './aborts.ts';
 export type { PermitGranted } from './permit-lines.ts';
 export type { ClientTls } from './tls-options.ts';

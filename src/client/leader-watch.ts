@@ -22,17 +22,17 @@ const ANSWER_MILLIS_MAX = 1_000;
 export class LeaderWatch {
   readonly #environment: Environment;
   readonly #table: LeaderTable;
-  readonly #tell: (event: ClientEvent) => void;
+  readonly #announce: (event: ClientEvent) => void;
   #isAsking = false;
   #isWanted = true;
   #failures = 0;
   #notBeforeMillis = 0;
   #oldAtMillis = 0;
 
-  constructor(environment: Environment, table: LeaderTable, tell: (event: ClientEvent) => void) {
+  constructor(environment: Environment, table: LeaderTable, announce: (event: ClientEvent) => void) {
     this.#environment = environment;
     this.#table = table;
-    this.#tell = tell;
+    this.#announce = announce;
   }
 
   /** Fetches the leaders as soon as allowed, because the table is wrong. */
@@ -67,7 +67,7 @@ export class LeaderWatch {
     this.#isWanted = led < partitions;
     this.#notBeforeMillis = now + this.#pauseMillis();
     this.#oldAtMillis = now + AGE_MILLIS_MAX * (0.5 + this.#environment.random() / 2);
-    this.#tell({ type: 'leaders', partitions, led });
+    this.#announce({ type: 'leaders', partitions, led });
   }
 
   #failed(status: number): void {

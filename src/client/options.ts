@@ -7,7 +7,7 @@ import { checkTls, type ClientTls } from './tls-options.ts';
 /**
  * The limit of the fail mode `local`: this process alone grants up to `limit` per key in any window of `windowMillis`.
  */
-export interface LocalShare {
+export interface LocalFraction {
   readonly mode: 'local';
   /** 1 to 10,000. */
   readonly limit: number;
@@ -19,9 +19,9 @@ export interface LocalShare {
  * What `allow` answers if the cluster was not reached, or could not decide, before the deadline:
  * - `closed`: it throws. Limits are never exceeded.
  * - `open`: it allows everything. **There is no limit meanwhile.**
- * - a `LocalShare`: this process allows that much per key, in addition to what the cluster granted.
+ * - a `LocalFraction`: this process allows that much per key, in addition to what the cluster granted.
  */
-export type FailMode = 'closed' | 'open' | LocalShare;
+export type FailMode = 'closed' | 'open' | LocalFraction;
 
 /** The options of a `QuorateClient`. Only `nodes` is required. */
 export interface ClientOptions {

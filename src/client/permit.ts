@@ -54,7 +54,7 @@ export interface PermitReceipt {
 }
 
 /** A shadow rule that would have denied the request. */
-export interface PermitTrial {
+export interface ShadowDenial {
   readonly rule: string;
   /** What the rule counts, such as `user=ada`. */
   readonly key: string;
@@ -65,7 +65,7 @@ export interface PermitTrial {
 
 interface Tried {
   /** Absent: no shadow rule would have denied the request, or none answered in time. */
-  readonly wouldDeny?: readonly PermitTrial[];
+  readonly wouldDeny?: readonly ShadowDenial[];
 }
 
 /** The status of the limit that decided. Durations are in milliseconds. */
@@ -252,10 +252,10 @@ function readAllowed(value: Fields): Reading | undefined {
 
 function readTried({ wouldDeny }: Fields): Tried {
   if (!Array.isArray(wouldDeny)) return {};
-  return { wouldDeny: wouldDeny.filter(isObject).flatMap(readTrial) };
+  return { wouldDeny: wouldDeny.filter(isObject).flatMap(readShadowDenial) };
 }
 
-function readTrial({ rule, key, limit, retryAfterMillis }: Fields): readonly PermitTrial[] {
+function readShadowDenial({ rule, key, limit, retryAfterMillis }: Fields): readonly ShadowDenial[] {
   if (typeof rule !== 'string' || typeof key !== 'string' || !isCount(limit)) return [];
   return [{ rule, key, limit, ...(isCount(retryAfterMillis) && { retryAfterMillis }) }];
 }

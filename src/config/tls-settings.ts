@@ -17,7 +17,7 @@ export interface TlsSettings extends CertificatePaths {
   /**
    * The HTTP and RESP listeners use TLS, with the same certificate (`true`) or another one. Absent: they do not.
    */
-  readonly doors?: true | CertificatePaths;
+  readonly listeners?: true | CertificatePaths;
 }
 
 const PATH_CHARACTERS_MAX = 1_024;
@@ -28,12 +28,14 @@ const PATH_CHARACTERS_MAX = 1_024;
  * @throws InvalidFieldError naming the field, below `path`
  */
 export function validateTlsSettings(value: unknown, path: string): TlsSettings {
-  const settings = objectAt(value, path, ['ca', 'cert', 'key', 'doors'] satisfies (keyof TlsSettings)[]);
-  const { doors = false } = settings;
+  const settings = objectAt(value, path, ['ca', 'cert', 'key', 'listeners'] satisfies (keyof TlsSettings)[]);
+  const { listeners = false } = settings;
   return {
     ca: filePath(settings['ca'], `${path}.ca`),
     ...certificatePaths(settings, path),
-    ...(doors !== false && { doors: doors === true ? doors : ownPaths(doors, `${path}.doors`) }),
+    ...(listeners !== false && {
+      listeners: listeners === true ? listeners : ownPaths(listeners, `${path}.doors`),
+    }),
   };
 }
 

@@ -73,8 +73,8 @@ const TROUBLE: readonly Severity[] = ['nodeDown', 'noLeader', 'outage'];
 function Trouble({ feed }: { readonly feed: Feed }): JSX.Element | null {
   const verdict = verdictOf(feed, undefined);
   if (verdict === undefined) return null;
-  const isTold = TROUBLE.includes(verdict.severity) || feed.status === 'lost';
-  return isTold ? <Notice verdict={verdict} /> : null;
+  const isReported = TROUBLE.includes(verdict.severity) || feed.status === 'lost';
+  return isReported ? <Notice verdict={verdict} /> : null;
 }
 
 function Shown({

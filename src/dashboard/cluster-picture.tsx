@@ -77,15 +77,15 @@ function Fact({ name, value }: { readonly name: string; readonly value: string }
 }
 
 function Memory({ used, max }: { readonly used: number; readonly max: number }): JSX.Element {
-  const share = max === 0 ? 0 : Math.min(1, used / max);
+  const fraction = max === 0 ? 0 : Math.min(1, used / max);
   return (
     <div class="wide">
       <dt>memory</dt>
       <dd>
-        {bytes(used)} of {bytes(max)} ({percent(share)})
+        {bytes(used)} of {bytes(max)} ({percent(fraction)})
         <svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
           <rect class="track" width="100" height="6" />
-          <rect class={share > 0.8 ? 'denied' : 'used'} width={100 * share} height="6" />
+          <rect class={fraction > 0.8 ? 'denied' : 'used'} width={100 * fraction} height="6" />
         </svg>
       </dd>
     </div>

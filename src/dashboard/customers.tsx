@@ -13,7 +13,7 @@ function pathOf(customer: string): string {
   return `/v1/customers/${encodeURIComponent(customer)}`;
 }
 
-interface Looked {
+interface LookedUp {
   readonly id: string;
   readonly answer: Answer;
 }
@@ -23,7 +23,7 @@ function customerIn({ status, body }: Answer): Customer | undefined {
   return status === 200 ? (body as Customer) : undefined;
 }
 
-function Told({ customer }: { readonly customer: Customer }): JSX.Element {
+function Reported({ customer }: { readonly customer: Customer }): JSX.Element {
   const { version, tier, overrides, blocked } = customer;
   const end = endWords(customer);
   return (
@@ -51,9 +51,9 @@ function Told({ customer }: { readonly customer: Customer }): JSX.Element {
 
 /** Looks up customers by id. */
 export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
-  const [looked, setLooked] = useState<Looked>();
+  const [peeked, setPeekedKey] = useState<LookedUp>();
   const [words, setWords] = useState('');
-  const look = async (id: string): Promise<void> => setLooked({ id, answer: await ask(pathOf(id)) });
+  const peek = async (id: string): Promise<void> => setPeekedKey({ id, answer: await ask(pathOf(id)) });
   const change = async (
     id: string,
     method: 'PUT' | 'DELETE',
@@ -62,33 +62,33 @@ export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
   ): Promise<void> => {
     const answer = await ask(pathOf(id), { method, ifMatch, body });
     setWords(answer.status === 200 ? 'Done: every node applies it.' : messageOf(answer));
-    await look(id);
+    await peek(id);
   };
   const { sought } = useRoute();
   useEffect(() => {
     setWords('');
-    setLooked(undefined);
-    if (sought !== '') void look(sought);
+    setPeekedKey(undefined);
+    if (sought !== '') void peek(sought);
   }, [sought]);
   const find = (id: string): void => {
-    if (id === sought) void look(id);
+    if (id === sought) void peek(id);
     else location.hash = viewHref('customers', id);
   };
-  const key = looked && keyText([[CUSTOMER, looked.id]]);
-  const customer = looked && customerIn(looked.answer);
-  const isUnknown = looked?.answer.status === 404;
+  const key = peeked && keyText([[CUSTOMER, peeked.id]]);
+  const customer = peeked && customerIn(peeked.answer);
+  const isUnknown = peeked?.answer.status === 404;
   return (
     <>
       <Lookup key={sought} label="Customer id" example="acme" value={sought} found={find} />
-      {looked !== undefined && customer === undefined && (
+      {peeked !== undefined && customer === undefined && (
         <p class={`message ${isUnknown ? '' : 'bad'}`} role="status">
-          {messageOf(looked.answer)}
+          {messageOf(peeked.answer)}
         </p>
       )}
-      {looked !== undefined && (customer !== undefined || isUnknown) && (
+      {peeked !== undefined && (customer !== undefined || isUnknown) && (
         <section class="panel" aria-labelledby="customer-title">
-          <h2 id="customer-title">{looked.id}</h2>
-          {customer !== undefined && <Told customer={customer} />}
+          <h2 id="customer-title">{peeked.id}</h2>
+          {customer !== undefined && <Reported customer={customer} />}
           {key !== undefined && (
             <p>
               <a class="key" href={keyHref(key)}>
@@ -98,10 +98,10 @@ export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
           )}
           {role === 'admin' && (
             <CustomerForm
-              key={`${looked.id} ${customer?.version ?? 0}`}
+              key={`${peeked.id} ${customer?.version ?? 0}`}
               customer={customer}
-              save={(body) => void change(looked.id, 'PUT', looked.answer.etag ?? '"0"', body)}
-              remove={() => void change(looked.id, 'DELETE', looked.answer.etag ?? '"0"')}
+              save={(body) => void change(peeked.id, 'PUT', peeked.answer.etag ?? '"0"', body)}
+              remove={() => void change(peeked.id, 'DELETE', peeked.answer.etag ?? '"0"')}
             />
           )}
           <p class="message" role="status">

@@ -22,7 +22,7 @@ export interface Drawn {
 }
 
 /** A usage history, and when it was read, in seconds since 1970 by the clock of a node. */
-export interface Told {
+export interface Reported {
   readonly history: UsageReport['history'];
   readonly second: number;
 }
@@ -32,11 +32,13 @@ export interface Told {
  *
  * @param told covers at least `minutes`
  */
-export function drawnOf(told: Told | undefined, samples: Samples, minutes: number): Drawn {
+export function drawnOf(reported: Reported | undefined, samples: Samples, minutes: number): Drawn {
   const isLive = minutes <= LIVE_MINUTES;
   const untilSecond = isLive ? samples.seconds[0] : undefined;
   const past =
-    told === undefined ? NOTHING : pastOf(told.history, { minutes, nowSecond: told.second, untilSecond });
+    reported === undefined
+      ? NOTHING
+      : pastOf(reported.history, { minutes, nowSecond: reported.second, untilSecond });
   if (!isLive) return past;
   const from = (samples.seconds.at(-1) ?? 0) - minutes * MINUTE_SECONDS;
   const first = samples.seconds.findIndex((second) => second >= from);

@@ -173,14 +173,14 @@ export function KeyActions({
   readonly change: (path: string, asked: Asked) => Promise<string>;
 }): JSX.Element {
   const [open, setOpen] = useState<Choice>();
-  const [told, setTold] = useState(NO_OUTCOME);
+  const [reported, setReported] = useState(NO_OUTCOME);
   const path = `/v1/keys/${encodeURIComponent(name)}`;
   const close = (): void => setOpen(undefined);
   const operate = async (what: string, asked: Asked, done: string): Promise<void> => {
     close();
-    setTold(NO_OUTCOME);
+    setReported(NO_OUTCOME);
     const problem = await change(`${path}/${what}`, asked);
-    setTold(outcomeOf(problem, done));
+    setReported(outcomeOf(problem, done));
   };
   const unblock = (): void => void operate('block', { method: 'DELETE' }, 'Unblocked.');
   const isAdmin = role === 'admin';
@@ -208,7 +208,7 @@ export function KeyActions({
           close={close}
         />
       )}
-      <OutcomeWords outcome={told} />
+      <OutcomeWords outcome={reported} />
     </section>
   );
 }

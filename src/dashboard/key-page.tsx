@@ -13,10 +13,10 @@ import {
   isFull,
   type KeyLimit,
   type KeyLimits,
-  type KeyStanding,
+  type KeyStatus,
   limitsOfKey,
   verdictOn,
-} from './key-standing.ts';
+} from './key-status.ts';
 import { usePolled } from './polled.ts';
 import { readUsage } from './read-usage.ts';
 import { viewHref } from './router.ts';
@@ -32,7 +32,7 @@ const HOUR_MINUTES = 60;
 interface Read {
   readonly atMillis: number;
   readonly failure: string;
-  readonly standing?: KeyStanding;
+  readonly keyStatus?: KeyStatus;
   readonly limits?: KeyLimits;
 }
 
@@ -65,29 +65,34 @@ class KeyReader {
     ]);
     const atMillis = Date.now();
     if (answer.status !== 200) return { atMillis, failure: messageOf(answer) };
-    const standing = answer.body as KeyStanding;
-    if (this.#rules?.version !== standing.rulesVersion) {
+    const keyStatus = answer.body as KeyStatus;
+    if (this.#rules?.version !== keyStatus.rulesVersion) {
       const rules = await ask('/v1/rules');
       if (rules.status !== 200) return { atMillis, failure: messageOf(rules) };
       const known = rules.body as KnownRules;
       this.#rules = { version: known.version, definitions: definitionsOf(known) };
     }
-    return { atMillis, failure: '', standing, limits: limitsOfKey(standing, this.#rules.definitions, tier) };
+    return {
+      atMillis,
+      failure: '',
+      keyStatus,
+      limits: limitsOfKey(keyStatus, this.#rules.definitions, tier),
+    };
   }
 }
 
 /** The verdict as a sentence, with the time of day at which it ends. */
 function Verdict({
-  standing,
+  keyStatus,
   limits,
   atMillis,
 }: {
-  readonly standing: KeyStanding;
+  readonly keyStatus: KeyStatus;
   readonly limits: KeyLimits;
   readonly atMillis: number;
 }): JSX.Element {
-  const { verdict, words } = verdictOn(standing, limits);
-  const { blockedUntilMillis, decided } = standing;
+  const { verdict, words } = verdictOn(keyStatus, limits);
+  const { blockedUntilMillis, decided } = keyStatus;
   const blockMillis = blockedUntilMillis === undefined ? undefined : blockedUntilMillis - decided.timeMillis;
   const [worst] = limits.counting;
   const waitMillis =
@@ -211,8 +216,8 @@ export function KeyPage({ name, role }: { readonly name: string; readonly role: 
   }, []);
   const read = usePolled(String(changes), () => reader.read(), AGAIN_MILLIS);
   const last = useRef<Read | undefined>(undefined);
-  if (read?.standing !== undefined) last.current = read;
-  const { standing, limits, atMillis = 0 } = read?.standing === undefined ? (last.current ?? {}) : read;
+  if (read?.keyStatus !== undefined) last.current = read;
+  const { keyStatus, limits, atMillis = 0 } = read?.keyStatus === undefined ? (last.current ?? {}) : read;
   const customer = customerOf(name);
   const change = async (path: string, asked: Parameters<typeof ask>[1]): Promise<string> => {
     const answer = await ask(path, asked);
@@ -230,15 +235,15 @@ export function KeyPage({ name, role }: { readonly name: string; readonly role: 
             {read.failure}
           </p>
         )}
-        {standing === undefined || limits === undefined ? (
+        {keyStatus === undefined || limits === undefined ? (
           read === undefined && <p class="quiet">Reading.</p>
         ) : (
           <>
-            <Verdict standing={standing} limits={limits} atMillis={atMillis} />
+            <Verdict keyStatus={keyStatus} limits={limits} atMillis={atMillis} />
             <Limits limits={limits} />
             <p class="quiet">
               Reported by the leader of the key at {clockTime(atMillis)}, for a request of cost 1, with
-              version {standing.rulesVersion} of the rules. Updated every two seconds.
+              version {keyStatus.rulesVersion} of the rules. Updated every two seconds.
             </p>
           </>
         )}
@@ -248,7 +253,7 @@ export function KeyPage({ name, role }: { readonly name: string; readonly role: 
           </p>
         )}
       </section>
-      <KeyActions name={name} role={role} isBlocked={standing?.blocked === true} change={change} />
+      <KeyActions name={name} role={role} isBlocked={keyStatus?.blocked === true} change={change} />
       <Denials name={name} />
     </>
   );

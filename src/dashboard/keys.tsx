@@ -5,7 +5,7 @@ import { USAGE_TOP_MAX } from '../api/usage.ts';
 import { ScrollTable } from './cluster-tables.tsx';
 import { KeyPage } from './key-page.tsx';
 import { isKeyText, keysMeant, KEYS_SOUGHT_MAX } from './key-search.ts';
-import { definitionsOf, type KeyStanding, limitsOfKey, type Verdict, verdictOn } from './key-standing.ts';
+import { definitionsOf, type KeyStatus, limitsOfKey, type Verdict, verdictOn } from './key-status.ts';
 import { Lookup } from './lookup.tsx';
 import { usePolled } from './polled.ts';
 import { readUsage } from './read-usage.ts';
@@ -52,8 +52,8 @@ async function search(text: string): Promise<Search> {
       failure = `${key}: ${messageOf(answer)}`;
       continue;
     }
-    const standing = answer.body as KeyStanding;
-    found.push({ key, ...verdictOn(standing, limitsOfKey(standing, definitions)) });
+    const keyStatus = answer.body as KeyStatus;
+    found.push({ key, ...verdictOn(keyStatus, limitsOfKey(keyStatus, definitions)) });
   }
   found.sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
   return { found, failure, isOfRulesAlone: top === undefined };
@@ -110,7 +110,7 @@ function Results({ text }: { readonly text: string }): JSX.Element {
           ? 'Keys of several values, such as endpoint=/a,user=ada, are found in the usage figures. These show keys to tokens only; in an open cluster, search on the machine of the node. '
           : `Keys of several values are found only if they are among the ${USAGE_TOP_MAX} granted most or the ${USAGE_TOP_MAX} denied most in this hour and the one before. `}
         {found.length >= KEYS_SOUGHT_MAX && `The first ${KEYS_SOUGHT_MAX} are shown. `}
-        To look up any other key, type the whole key.
+        To peek up any other key, type the whole key.
       </p>
     </section>
   );

@@ -66,7 +66,7 @@ function nameOf({ key, rule }: Pick<TopKey, 'key' | 'rule'>): string {
 }
 
 /** The fields of `GET /v1/keys/{key}` that are needed here. */
-interface Standing {
+interface KeyStatus {
   readonly blocked?: boolean;
   readonly limits?: readonly {
     readonly rule: string;
@@ -77,7 +77,7 @@ interface Standing {
 
 /** Reads the answer to a peek for one rule. */
 export function peekedIn(body: unknown, rule: string): Peeked {
-  const { blocked, limits = [] } = (body ?? {}) as Standing;
+  const { blocked, limits = [] } = (body ?? {}) as KeyStatus;
   if (blocked === true) return { kind: 'blocked' };
   const limit = limits.find((each) => each.rule === rule);
   if (limit === undefined) return { kind: 'unknown' };

@@ -9,7 +9,7 @@ import { ScrollTable } from './cluster-tables.tsx';
 import type { Peeked } from './limited-keys.ts';
 import type { Limits, PeekedKey } from './limits-watch.ts';
 import type { Range } from './range.tsx';
-import { byDenials, type Compared, deniedShare } from './shares.ts';
+import { byDenials, type Compared, deniedFraction } from './fractions.ts';
 import { clockTime, counted, millis, percent, rate, shortNumber, span, wholeNumber } from './words.ts';
 
 /** Most rows of the table of rules; the page Usage has all. */
@@ -55,11 +55,11 @@ function Figure({
 
 /** Compares the denied fraction with that of as many minutes before. */
 function beforeInWords({ now, before }: Compared, words: string): string {
-  const share = deniedShare(now);
+  const fraction = deniedFraction(now);
   if (before === undefined) return 'nodes do not keep enough history to compare';
-  const was = deniedShare(before);
+  const was = deniedFraction(before);
   if (was === undefined) return `no requests in the ${words} before`;
-  const points = Math.round(100 * ((share ?? 0) - was));
+  const points = Math.round(100 * ((fraction ?? 0) - was));
   const way = points === 0 ? '' : points > 0 ? `▲ ${points} points, ` : `▼ ${-points} points, `;
   return `${way}${percent(was)} in the ${words} before`;
 }
@@ -82,7 +82,7 @@ export function Figures({
   readonly isOld: boolean;
 }): JSX.Element {
   const { rates, clusterTimes } = figures ?? {};
-  const share = compared && deniedShare(compared.now);
+  const fraction = compared && deniedFraction(compared.now);
   const perSecond = rates?.perSecond;
   const { allowed, denied, unavailable = 0, degraded = 0 } = compared?.now ?? {};
   const now = (value: number | undefined): string =>
@@ -91,9 +91,9 @@ export function Figures({
     <dl class="figures">
       <Figure
         name="denied, of all decisions"
-        value={share === undefined ? '–' : percent(share)}
+        value={fraction === undefined ? '–' : percent(fraction)}
         more={compared === undefined ? '' : beforeInWords(compared, range.words)}
-        tone={(share ?? 0) > 0.5 ? 'warning' : ''}
+        tone={(fraction ?? 0) > 0.5 ? 'warning' : ''}
       />
       <Figure name="requests allowed" value={known(allowed)} more={now(perSecond?.allowed)} />
       <Figure name="requests denied" value={known(denied)} more={now(perSecond?.denied)} />
@@ -194,11 +194,11 @@ export function LimitedKeys({ limits }: { readonly limits: Limits }): JSX.Elemen
 }
 
 /** A bar that shows the denied fraction of a rule's decisions. */
-function ShareBar({ share }: { readonly share: number }): JSX.Element {
+function FractionBar({ fraction }: { readonly fraction: number }): JSX.Element {
   return (
     <svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
       <rect class="track" width="100" height="6" />
-      <rect class="denied" width={100 * share} height="6" />
+      <rect class="denied" width={100 * fraction} height="6" />
     </svg>
   );
 }
@@ -208,17 +208,17 @@ type RuleRow = UsageReport['rules'][number];
 /** One rule. What a shadow rule would have denied has its own column. */
 function RuleCells({ row, hasShadow }: { readonly row: RuleRow; readonly hasShadow: boolean }): JSX.Element {
   const shadowed = row.wouldAllow + row.wouldDeny;
-  const share = deniedShare(row);
+  const fraction = deniedFraction(row);
   return (
     <tr>
       <th scope="row">
         {row.rule} {shadowed > 0 && <span class="mark">shadow</span>}
-        {share !== undefined && <ShareBar share={share} />}
+        {fraction !== undefined && <FractionBar fraction={fraction} />}
       </th>
-      <td class="number">{share === undefined ? '–' : shortNumber(row.allowed)}</td>
+      <td class="number">{fraction === undefined ? '–' : shortNumber(row.allowed)}</td>
       <td class="number">
-        {share === undefined ? '–' : shortNumber(row.denied)}
-        {share !== undefined && share > 0 && <span class="more">{percent(share)}</span>}
+        {fraction === undefined ? '–' : shortNumber(row.denied)}
+        {fraction !== undefined && fraction > 0 && <span class="more">{percent(fraction)}</span>}
       </td>
       {hasShadow && (
         <td class="number">

@@ -5,14 +5,14 @@ import { Chart, type Series } from './chart.tsx';
 import { ClusterPicture } from './cluster-picture.tsx';
 import { NodeTable, PartitionTable } from './cluster-tables.tsx';
 import { EventList } from './faults.tsx';
-import { drawnOf, LIVE_MINUTES, type Told } from './history.ts';
+import { drawnOf, LIVE_MINUTES, type Reported } from './history.ts';
 import { Figures, LimitedKeys, RulesLimiting } from './limiting.tsx';
 import { type Limits, useLimits } from './limits-watch.ts';
 import type { Feed } from './feed.ts';
 import { Notice } from './notice.tsx';
 import { type Range, RangeChoice, RANGES } from './range.tsx';
 import { verdictOf } from './severity.ts';
-import { compared as comparedIn, deniedShare } from './shares.ts';
+import { compared as comparedIn, deniedFraction } from './fractions.ts';
 import { clockTime, nodesInWords } from './words.ts';
 
 const EVENTS_SHOWN = 5;
@@ -39,14 +39,14 @@ function Charts({
   readonly feed: Feed;
 }): JSX.Element {
   const { minutes } = range;
-  const told = useRef<Told | undefined>(undefined);
-  if (told.current?.history !== limits.history)
-    told.current = limits.history && {
+  const reported = useRef<Reported | undefined>(undefined);
+  if (reported.current?.history !== limits.history)
+    reported.current = limits.history && {
       history: limits.history,
       second: feed.samples.seconds.at(-1) ?? Date.now() / 1_000,
     };
   const drawn = useMemo(
-    () => drawnOf(told.current, feed.samples, minutes),
+    () => drawnOf(reported.current, feed.samples, minutes),
     [limits.history, feed.samples, minutes],
   );
   return (
@@ -91,7 +91,7 @@ export function Overview({ feed }: { readonly feed: Feed }): JSX.Element {
     () => limits.history && comparedIn(limits.history, range.minutes),
     [limits.history, range.minutes],
   );
-  const verdict = verdictOf(feed, compared && deniedShare(compared.now));
+  const verdict = verdictOf(feed, compared && deniedFraction(compared.now));
   if (cluster === undefined)
     return verdict === undefined ? (
       <p class="quiet" role="status">

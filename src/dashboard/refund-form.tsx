@@ -21,16 +21,16 @@ export function RefundForm({
 }): JSX.Element {
   const [requestId, setRequestId] = useState('');
   const [rest, setRest] = useState('');
-  const [told, setTold] = useState(NO_OUTCOME);
+  const [reported, setReported] = useState(NO_OUTCOME);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     const others = parsedDescriptors(rest);
-    if (typeof others === 'string') return setTold({ words: others, isBad: true });
+    if (typeof others === 'string') return setReported({ words: others, isBad: true });
     const problem = await refund({
       requestId,
       descriptors: { ...Object.fromEntries(descriptors), ...others },
     });
-    setTold(outcomeOf(problem, `Request ${requestId} is refunded.`));
+    setReported(outcomeOf(problem, `Request ${requestId} is refunded.`));
   };
   return (
     <form class="confirm" onSubmit={(event) => void submit(event)}>
@@ -67,7 +67,7 @@ export function RefundForm({
           Close
         </button>
       </p>
-      <OutcomeWords outcome={told} />
+      <OutcomeWords outcome={reported} />
     </form>
   );
 }

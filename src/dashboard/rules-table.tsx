@@ -7,7 +7,7 @@ import type { UsageReport } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { ruleInWords } from '../rules/words.ts';
 import { ScrollTable } from './cluster-tables.tsx';
-import { usedPart } from './key-standing.ts';
+import { usedPart } from './key-status.ts';
 import { keyHref } from './router.ts';
 import { countsOf, groupsOf, type Nearest, otherRows } from './rules-usage.ts';
 import { counted, span, wholeNumber } from './words.ts';
@@ -16,11 +16,11 @@ import { counted, span, wholeNumber } from './words.ts';
 const ROWS_MAX = 500;
 const COLUMNS = 5;
 
-function shareWords(part: number, whole: number): string {
+function fractionWords(part: number, whole: number): string {
   if (whole === 0) return '0';
   const percent = (100 * part) / whole;
-  const share = percent > 0 && percent < 1 ? '< 1' : String(Math.round(percent));
-  return `${wholeNumber(part)} (${share} %)`;
+  const fraction = percent > 0 && percent < 1 ? '< 1' : String(Math.round(percent));
+  return `${wholeNumber(part)} (${fraction} %)`;
 }
 
 function modeOf({ enabled, shadow, unlimited }: RuleDefinition): string {
@@ -66,7 +66,7 @@ function Row({
         <span class="row">{ruleInWords(rule)}</span>
         {rule.shadow && (
           <span class="row narrow-only">
-            Would have denied {shareWords(wouldDeny, wouldAllow + wouldDeny)}
+            Would have denied {fractionWords(wouldDeny, wouldAllow + wouldDeny)}
           </span>
         )}
         {nearest !== undefined && (
@@ -76,8 +76,8 @@ function Row({
         )}
       </th>
       <td class="number">{rule.shadow ? '–' : wholeNumber(allowed)}</td>
-      <td class="number">{rule.shadow ? '–' : shareWords(denied, allowed + denied)}</td>
-      <td class="number wide-only">{rule.shadow ? shareWords(wouldDeny, wouldAllow + wouldDeny) : '–'}</td>
+      <td class="number">{rule.shadow ? '–' : fractionWords(denied, allowed + denied)}</td>
+      <td class="number wide-only">{rule.shadow ? fractionWords(wouldDeny, wouldAllow + wouldDeny) : '–'}</td>
       <td class="wide-only">
         <NearestKey nearest={nearest} />
       </td>
@@ -121,8 +121,8 @@ function Others({ rows }: { readonly rows: UsageReport['rules'] }): JSX.Element 
         <tr key={rule}>
           <th scope="row">{rule}</th>
           <td class="number">{wholeNumber(allowed)}</td>
-          <td class="number">{shareWords(denied, allowed + denied)}</td>
-          <td class="number wide-only">{shareWords(wouldDeny, wouldAllow + wouldDeny)}</td>
+          <td class="number">{fractionWords(denied, allowed + denied)}</td>
+          <td class="number wide-only">{fractionWords(wouldDeny, wouldAllow + wouldDeny)}</td>
           <td class="wide-only">–</td>
         </tr>
       ))}

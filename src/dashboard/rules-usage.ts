@@ -4,7 +4,7 @@ import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { isForUnmatched } from '../rules/unmatched.ts';
 import { windowRuleId } from '../rules/window-id.ts';
 import { keyInWords } from '../rules/words.ts';
-import { isCounted, type KeyStanding, ruleOfWindow, usedPart, type WindowStanding } from './key-standing.ts';
+import { isCounted, type KeyStatus, ruleOfWindow, usedPart, type WindowStatus } from './key-status.ts';
 
 /** Most keys whose status is read. Each costs one request. */
 export const KEYS_ASKED_MAX = 24;
@@ -81,16 +81,16 @@ export function keysToAsk({ top }: Pick<UsageReport, 'top'>): readonly string[] 
 /** A key and the window in which it is near to the limit. */
 export interface Nearest {
   readonly key: string;
-  readonly window: WindowStanding;
+  readonly window: WindowStatus;
 }
 
 /** By rule id: the key that has used most of the limit. Ties go to the key that waits longest. */
 export function nearestOf(
-  standings: readonly KeyStanding[],
+  keyStatuses: readonly KeyStatus[],
   definitions: readonly RuleDefinition[],
 ): ReadonlyMap<string, Nearest> {
   const nearest = new Map<string, Nearest>();
-  for (const { key, limits } of standings)
+  for (const { key, limits } of keyStatuses)
     for (const window of limits.filter(isCounted)) {
       const id = ruleOfWindow(window.rule, definitions)?.id;
       if (id === undefined) continue;
@@ -101,7 +101,7 @@ export function nearestOf(
 }
 
 /** Sort rank: the used fraction. The wait only breaks ties, so it weighs less than one grant. */
-function rankOf(window: WindowStanding): number {
+function rankOf(window: WindowStatus): number {
   const { retryAfterMillis = 0, windowMillis } = window;
   return usedPart(window) + retryAfterMillis / (windowMillis * 1e6);
 }

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { USAGE_TOP_MAX } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
-import { definitionsOf, type KeyStanding } from './key-standing.ts';
+import { definitionsOf, type KeyStatus } from './key-status.ts';
 import { usePolled } from './polled.ts';
 import { readUsage, type UsageRead } from './read-usage.ts';
 import { RulesEditor } from './rules-editor.tsx';
@@ -24,8 +24,8 @@ async function readRulesUsage(minutes: number, definitions: readonly RuleDefinit
   const read = await readUsage({ minutes, top: USAGE_TOP_MAX });
   const keys = read.report === undefined ? [] : keysToAsk(read.report);
   const answers = await Promise.all(keys.map((key) => ask(`/v1/keys/${encodeURIComponent(key)}`)));
-  const standings = answers.filter(({ status }) => status === 200).map(({ body }) => body as KeyStanding);
-  return { ...read, nearest: nearestOf(standings, definitions) };
+  const keyStatuses = answers.filter(({ status }) => status === 200).map(({ body }) => body as KeyStatus);
+  return { ...read, nearest: nearestOf(keyStatuses, definitions) };
 }
 
 function InForce({ rules }: { readonly rules: KnownRules }): JSX.Element {

@@ -29,10 +29,10 @@ export interface Verdict {
 }
 
 /** If a larger fraction of decisions is denied, the state is not `well`. */
-const DENIED_SHARE_MAX = 0.5;
+const DENIED_FRACTION_MAX = 0.5;
 /** For more nodes than this, one command with a placeholder is shown. */
 const COMMANDS_MAX = 3;
-const LOOK = 'npx quorate doctor';
+const PEEK = 'npx quorate doctor';
 
 /** The fields of a feed that the judgement uses. */
 export type Judged = Pick<Feed, 'status' | 'reason' | 'cluster' | 'heardMillis' | 'isAnswered'>;
@@ -40,9 +40,9 @@ export type Judged = Pick<Feed, 'status' | 'reason' | 'cluster' | 'heardMillis' 
 /**
  * Judges the feed; undefined if nothing is known yet. The worst finding wins.
  *
- * @param deniedShare denied fraction of the decisions of the last minutes, 0 to 1; undefined if there were none
+ * @param deniedFraction denied fraction of the decisions of the last minutes, 0 to 1; undefined if there were none
  */
-export function verdictOf(feed: Judged, deniedShare: number | undefined): Verdict | undefined {
+export function verdictOf(feed: Judged, deniedFraction: number | undefined): Verdict | undefined {
   const { status, cluster } = feed;
   if (cluster === undefined) return status === 'lost' ? lostAtOnce(feed) : undefined;
   if (status === 'lost') return feed.isAnswered ? notLive(feed, cluster) : lost(feed, cluster);
@@ -50,7 +50,7 @@ export function verdictOf(feed: Judged, deniedShare: number | undefined): Verdic
     ofLeaders(cluster) ??
     ofRestore(cluster) ??
     ofNodes(cluster) ??
-    ofDenials(deniedShare) ??
+    ofDenials(deniedFraction) ??
     ofClocks(cluster) ??
     ofMoves(cluster) ??
     well(cluster)
@@ -147,14 +147,14 @@ function withoutLeaders(
   const isAll = leaderless.length === partitions.length;
   const which = listed(leaderless.map(({ id }) => id));
   const have = leaderless.length === 1 ? 'has' : 'have';
-  const share = percent(leaderless.length / partitions.length);
+  const fraction = percent(leaderless.length / partitions.length);
   const what = isAll
     ? 'Total outage: no partition has a leader, and every request is answered “unavailable”.'
-    : `${leaderless.length} of ${partitions.length} partitions (${which}) ${have} no leader: requests for about ${share} of the keys are answered “unavailable”.`;
+    : `${leaderless.length} of ${partitions.length} partitions (${which}) ${have} no leader: requests for about ${fraction} of the keys are answered “unavailable”.`;
   if (down.length === 0)
     return verdict(isAll ? 'outage' : 'noLeader', what, {
       action: 'An election takes a second or two; if this lasts, find the cause:',
-      commands: [LOOK],
+      commands: [PEEK],
     });
   const them = nodesInWords(down);
   return verdict(isAll ? 'outage' : 'noLeader', what, {
@@ -164,11 +164,11 @@ function withoutLeaders(
 }
 
 /** A cluster that denies most requests needs attention. */
-function ofDenials(deniedShare: number | undefined): Verdict | undefined {
-  if (deniedShare === undefined || deniedShare <= DENIED_SHARE_MAX) return undefined;
+function ofDenials(deniedFraction: number | undefined): Verdict | undefined {
+  if (deniedFraction === undefined || deniedFraction <= DENIED_FRACTION_MAX) return undefined;
   return verdict(
     'attention',
-    `The cluster is up, and denies most: ${percent(deniedShare)} of its decisions.`,
+    `The cluster is up, and denies most: ${percent(deniedFraction)} of its decisions.`,
     {
       action: 'The tables below show the keys and rules. If a limit is too low, change it on the page Rules.',
     },
@@ -194,7 +194,7 @@ function ofClocks({ nodes }: LiveCluster): Verdict | undefined {
     `The ${run} too fast or too slow: ${nodesInWords(unfit)}, and ${lead} nothing.`,
     {
       action: 'Repair the time source of the machine; then look again:',
-      commands: [LOOK],
+      commands: [PEEK],
     },
   );
 }

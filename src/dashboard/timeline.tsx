@@ -4,7 +4,7 @@
  */
 import type { JSX } from 'preact';
 import { ScrollTable } from './cluster-tables.tsx';
-import type { KeyLimit } from './key-standing.ts';
+import type { KeyLimit } from './key-status.ts';
 import { span, wholeNumber } from './words.ts';
 
 const WIDTH = 1_000;

@@ -21,21 +21,21 @@ const AGAIN_MILLIS = 10_000;
 const MINUTE_SECONDS = 60;
 
 function useUsage(minutes: number): UsageRead {
-  const [told, setTold] = useState<UsageRead>({ report: undefined, failure: '' });
+  const [reported, setReported] = useState<UsageRead>({ report: undefined, failure: '' });
   useEffect(() => {
     let isOver = false;
-    const look = async (): Promise<void> => {
+    const peek = async (): Promise<void> => {
       const next = await readUsage({ minutes, top: TOP });
-      if (!isOver) setTold((before) => ({ report: next.report ?? before.report, failure: next.failure }));
+      if (!isOver) setReported((before) => ({ report: next.report ?? before.report, failure: next.failure }));
     };
-    void look();
-    const timer = setInterval(() => void look(), AGAIN_MILLIS);
+    void peek();
+    const timer = setInterval(() => void peek(), AGAIN_MILLIS);
     return () => {
       isOver = true;
       clearInterval(timer);
     };
   }, [minutes]);
-  return told;
+  return reported;
 }
 
 function History({ report }: { readonly report: UsageReport }): JSX.Element {

@@ -52,13 +52,13 @@ export function startOf(sentence: string): string {
 }
 
 /** A fraction as a percentage. It shows 0 % and 100 % only for exactly 0 and 1. */
-export function percent(share: number): string {
-  const hundredths = 100 * share;
-  if (share > 0 && hundredths < 0.1) return 'under 0.1 %';
-  if (share < 1 && hundredths > 99.9) return 'over 99.9 %';
+export function percent(fraction: number): string {
+  const hundredths = 100 * fraction;
+  if (fraction > 0 && hundredths < 0.1) return 'under 0.1 %';
+  if (fraction < 1 && hundredths > 99.9) return 'over 99.9 %';
   const isSmall = hundredths > 0 && hundredths < 10;
   const rounded = isSmall ? hundredths.toFixed(1) : String(Math.round(hundredths));
-  return `${share < 1 && rounded === '100' ? '99.9' : rounded.replace(/\.0$/, '')} %`;
+  return `${fraction < 1 && rounded === '100' ? '99.9' : rounded.replace(/\.0$/, '')} %`;
 }
 
 /** The speed difference of a clock: 1 ppm is one microsecond in each second. */

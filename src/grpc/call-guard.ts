@@ -14,7 +14,7 @@ import { UNAVAILABLE } from '../api/refusals.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
 import { callerOf, type Refusal } from './callers.ts';
 import type { Connections } from './connections.ts';
-import type { GrpcAnswers, GrpcDoorInit, GrpcLimits } from './door-init.ts';
+import type { GrpcAnswers, GrpcListenerInit, GrpcLimits } from './grpc-listener-init.ts';
 import type { Sessions } from './sessions.ts';
 import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 
@@ -47,7 +47,7 @@ export function clientOf({ metadata }: { readonly metadata: Metadata }): string 
 }
 
 /** What the guard is built from. */
-export interface CallGuardInit extends Pick<GrpcDoorInit, 'node' | 'monotonicMillis'> {
+export interface CallGuardInit extends Pick<GrpcListenerInit, 'node' | 'monotonicMillis'> {
   readonly limits: GrpcLimits;
   readonly connections: Connections;
   readonly sessions: Sessions;

@@ -3,7 +3,7 @@
  * read.
  */
 import { status, type StatusObject } from '@grpc/grpc-js';
-import type { AccessBehindDoor, Role } from '../api/token.ts';
+import type { AccessApi, Role } from '../api/token.ts';
 import { ROLES } from '../api/token.ts';
 import { HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
 import { REFLECTION_VERSIONS, reflectionPath } from './reflection.ts';
@@ -30,7 +30,7 @@ export type Caller =
   | { readonly refusal: Refusal; readonly isWrongToken: boolean };
 
 /** Checks the caller of a method. @param authorization the header of the call */
-export function callerOf(access: AccessBehindDoor, path: string, authorization: string | undefined): Caller {
+export function callerOf(access: AccessApi, path: string, authorization: string | undefined): Caller {
   const roles = METHOD_ROLES.get(path);
   if (roles === undefined) return refused(status.UNIMPLEMENTED, 'no such method is served here');
   const mode = access.mode();

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import { AddressCounts } from '../shedding/address-counts.ts';
-import type { GrpcLimits } from './door-init.ts';
+import type { GrpcLimits } from './grpc-listener-init.ts';
 
 /** The most wrong tokens on one connection; then it is closed. */
 export const FAILURES_MAX = 10;

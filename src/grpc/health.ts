@@ -4,7 +4,7 @@
 import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import { AddressCounts } from '../shedding/address-counts.ts';
-import type { GrpcLimits, NodeBehindGrpc } from './door-init.ts';
+import type { GrpcLimits, NodeBehindGrpc } from './grpc-listener-init.ts';
 import { messageType } from './message-types.ts';
 import { RATE_LIMIT_SERVICE } from './should-rate-limit.ts';
 

@@ -11,7 +11,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Server } from '@grpc/grpc-js';
-import type { GrpcDoorInit, GrpcLimits } from './door-init.ts';
+import type { GrpcListenerInit, GrpcLimits } from './grpc-listener-init.ts';
 
 type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
@@ -63,7 +63,7 @@ export class Sessions {
   readonly #calls = new Map<Http2Session, number>();
 
   constructor(
-    { monotonicMillis }: Pick<GrpcDoorInit, 'monotonicMillis'>,
+    { monotonicMillis }: Pick<GrpcListenerInit, 'monotonicMillis'>,
     { leaveMillis }: Pick<GrpcLimits, 'leaveMillis'>,
   ) {
     this.#monotonicMillis = monotonicMillis;
@@ -90,9 +90,9 @@ export class Sessions {
   /** Called regularly: closes leaving sessions when their calls are answered, or after the time limit. */
   check(): void {
     const now = this.#monotonicMillis();
-    for (const [session, toldMillis] of this.#leaving) {
-      if (now - toldMillis >= this.#leaveMillis) session.destroy();
-      else if (now - toldMillis >= LAST_CALLS_MILLIS && !session.closed) session.close();
+    for (const [session, reportedMillis] of this.#leaving) {
+      if (now - reportedMillis >= this.#leaveMillis) session.destroy();
+      else if (now - reportedMillis >= LAST_CALLS_MILLIS && !session.closed) session.close();
     }
   }
 }

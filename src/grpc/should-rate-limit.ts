@@ -10,7 +10,7 @@ import { UNAVAILABLE } from '../api/refusals.ts';
 import { askedBy } from '../rls/request.ts';
 import { type RateLimitResponse, responseTo } from '../rls/response.ts';
 import type { RlsSettings } from '../rls/rls-settings.ts';
-import type { GrpcAnswers, NodeBehindGrpc } from './door-init.ts';
+import type { GrpcAnswers, NodeBehindGrpc } from './grpc-listener-init.ts';
 import { decodeRequest, MalformedRequestError } from './rate-limit-messages.ts';
 
 /** The full name of the service. */
@@ -41,9 +41,9 @@ export function shouldRateLimit(init: ShouldRateLimitInit): handleUnaryCall<Buff
       done(statusOf(request));
       return;
     }
-    const share = node.shedding.entered(init.clientOf(call), 1);
+    const load = node.shedding.entered(init.clientOf(call), 1);
     node.allowListed(request, (answer) => {
-      node.shedding.left(share, 1);
+      node.shedding.left(load, 1);
       countDecision(node, request, answer, startedMillis);
       answers[countedAs(answer)] += 1;
       if (answer.kind === 'listed') done(null, responseTo(answer, settings().responseHeaders));

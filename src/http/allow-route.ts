@@ -9,7 +9,7 @@ import { rateLimitHeaders } from '../api/rate-limit-headers.ts';
 import { parseAllowBody } from './allow-body.ts';
 import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { headerUserOf } from './user-header.ts';
 
@@ -27,11 +27,11 @@ export interface Asking {
 }
 
 /** Asks the node, counts the answer, and sends it. */
-export function askAndAnswer(init: HttpDoorInit, { client, wanted, startedMillis, send }: Asking): void {
+export function askAndAnswer(init: HttpListenerInit, { client, wanted, startedMillis, send }: Asking): void {
   const { shedding } = init.node;
-  const share = shedding.entered(client, 1);
+  const load = shedding.entered(client, 1);
   init.node.ask(wanted, (answer, partition) => {
-    shedding.left(share, 1);
+    shedding.left(load, 1);
     const limitHeaders =
       answer.kind === 'decision' && answer.decision.isBlocked !== true
         ? rateLimitHeaders(answer.decision, init.settings().rateLimitHeaders, init.wallMillis())
@@ -55,7 +55,7 @@ function asLast(answer: HttpAnswer): HttpAnswer {
  * @throws InvalidBodyError; the error handler of the server answers it with 400
  */
 export function wantedIn(
-  { settings }: Pick<HttpDoorInit, 'settings'>,
+  { settings }: Pick<HttpListenerInit, 'settings'>,
   request: Pick<IncomingMessage, 'rawHeaders'>,
   body: unknown,
 ): Question {
@@ -65,7 +65,7 @@ export function wantedIn(
 }
 
 /** Adds the route that handles the requests that direct-allow.ts does not. Both give the same answers. */
-export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
+export function addAllowRoute(app: FastifyInstance, init: HttpListenerInit): void {
   app.post(ALLOW, (request, reply) => {
     const startedMillis = init.monotonicMillis();
     const wanted = wantedIn(init, request.raw, request.body);

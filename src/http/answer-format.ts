@@ -1,5 +1,5 @@
 /** Formats an answer as an HTTP response: status, headers, body. Pure. */
-import type { Decision, Invalid, LimitStanding } from '../api/answer.ts';
+import type { Decision, Invalid, LimitStatus } from '../api/answer.ts';
 import type { DegradedAnswer, AskAnswer, WouldDeny } from '../api/question.ts';
 import { secondsCeil } from '../api/rate-limit-headers.ts';
 import {
@@ -40,7 +40,7 @@ export function formatAnswer(
 export function formatBody(answer: AskAnswer, partition: number): FormattedBody {
   const formatted = formatAnswered(answer, partition);
   if (answer.wouldDeny === undefined) return formatted;
-  return { ...formatted, body: { ...formatted.body, wouldDeny: answer.wouldDeny.map(formatStanding) } };
+  return { ...formatted, body: { ...formatted.body, wouldDeny: answer.wouldDeny.map(formatStatus) } };
 }
 
 function formatAnswered(answer: AskAnswer, partition: number): FormattedBody {
@@ -120,10 +120,10 @@ function formatGrant({ decision, key }: Decided, partition: number): FormattedBo
 /** The status of every limit, if the request is under several. */
 function limitsOf({ limits }: Decision): { readonly limits?: readonly unknown[] } {
   if (limits === undefined) return {};
-  return { limits: limits.map(formatStanding) };
+  return { limits: limits.map(formatStatus) };
 }
 
-function formatStanding({ ruleId: rule, retryAfterMillis, ...limit }: LimitStanding | WouldDeny): unknown {
+function formatStatus({ ruleId: rule, retryAfterMillis, ...limit }: LimitStatus | WouldDeny): unknown {
   return { rule, ...limit, ...(waitHelps(limit) && { retryAfterMillis }) };
 }
 

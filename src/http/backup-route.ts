@@ -14,7 +14,7 @@ import {
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { audited } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
@@ -104,7 +104,10 @@ function sendBrokenOff(error: Error, _request: unknown, reply: FastifyReply): vo
 }
 
 /** Adds the route. */
-export function addBackupRoute(app: FastifyInstance, { node, logger, monotonicMillis }: HttpDoorInit): void {
+export function addBackupRoute(
+  app: FastifyInstance,
+  { node, logger, monotonicMillis }: HttpListenerInit,
+): void {
   const gate = { node, forbidding: FORBIDDEN };
   app.get(ONE_BACKUP, { exposeHeadRoute: false, errorHandler: sendBrokenOff }, (request: OfGroup, reply) => {
     if (maybeForbidden(request, reply, gate)) return reply;

@@ -10,7 +10,7 @@ import { parseAllowBody } from './allow-body.ts';
 import { formatBody, type FormattedBody } from './answer-format.ts';
 import { askBatch } from './batch-asking.ts';
 import { clientOf } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError, type JsonBody, readJsonBody, repeatedKey } from './json-body.ts';
 import { type HeaderUser, headerUserOf } from './user-header.ts';
@@ -63,7 +63,7 @@ function parseBatchBody(
 }
 
 /** Adds the route. */
-export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
+export function addBatchRoute(app: FastifyInstance, init: HttpListenerInit): void {
   void app.register((scope, _options, registered) => {
     allowRepeatedKeys(scope);
     addRoute(scope, init);
@@ -79,7 +79,7 @@ function allowRepeatedKeys(scope: FastifyInstance): void {
   });
 }
 
-function addRoute(scope: FastifyInstance, init: HttpDoorInit): void {
+function addRoute(scope: FastifyInstance, init: HttpListenerInit): void {
   scope.post<{ Body: JsonBody | undefined }>(
     ALLOW_BATCH,
     { bodyLimit: BATCH_BODY_BYTES_MAX },
@@ -87,7 +87,7 @@ function addRoute(scope: FastifyInstance, init: HttpDoorInit): void {
       const startedMillis = init.monotonicMillis();
       const items = parseBatchBody(request.body, headerUserOf(request.raw, init.settings().userHeader));
       const questions = items.filter((item): item is Question => !isInvalid(item));
-      const share = init.node.shedding.entered(clientOf(request), questions.length);
+      const load = init.node.shedding.entered(clientOf(request), questions.length);
       const shown = ({ status, body }: FormattedBody): object => {
         init.observe(status, startedMillis);
         return { status, ...body };
@@ -96,15 +96,15 @@ function addRoute(scope: FastifyInstance, init: HttpDoorInit): void {
         isInvalid(item) ? shown(formatBody(item, NO_PARTITION)) : undefined,
       );
       askBatch(init.node, questions, {
-        told(wanted, answer, partition) {
+        reported(wanted, answer, partition) {
           init.node.answered(wanted, answer, startedMillis);
-          init.node.shedding.left(share, 1);
+          init.node.shedding.left(load, 1);
           return shown(formatBody(answer, partition));
         },
-        done(told) {
+        done(reported) {
           if (init.node.wantsNoClients()) void reply.header('connection', 'close');
-          const toldInOrder = told.values();
-          const answers = refused.map((each) => each ?? toldInOrder.next().value);
+          const reportedInOrder = reported.values();
+          const answers = refused.map((each) => each ?? reportedInOrder.next().value);
           sendAnswer(reply, { status: 200, headers: { 'content-type': JSON_TYPE }, body: { answers } });
         },
       });

@@ -6,11 +6,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { NodeApi } from '../api/api-listener.ts';
 import type { Caller, Role } from '../api/token.ts';
 import { formatAnswer } from './answer-format.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { forbidden, isLocal, isRebound } from './local-callers.ts';
 import { rolesOf } from './route-roles.ts';
 
@@ -63,7 +63,7 @@ const failures = new WeakMap<Socket, number>();
 export function refusalOfCaller(
   request: FastifyRequest,
   reply: FastifyReply,
-  init: Pick<HttpDoorInit, 'node' | 'address' | 'advertisedHost'>,
+  init: Pick<HttpListenerInit, 'node' | 'address' | 'advertisedHost'>,
 ): HttpAnswer | undefined {
   const { access } = init.node;
   const mode = access.mode();
@@ -143,7 +143,7 @@ export function clientOf(request: Asked): string {
  * True if this caller may change something: it has a token of a suitable role, or it is a program on this machine
  * while the cluster is open.
  */
-export function mayChange(request: FastifyRequest, { access }: NodeBehindDoor): boolean {
+export function mayChange(request: FastifyRequest, { access }: NodeApi): boolean {
   // The cluster may have been closed while the body arrived.
   return (
     callerOf(request) !== undefined || (access.mode() === 'open' && isLocal(request.socket, request.headers))
@@ -154,7 +154,7 @@ export function mayChange(request: FastifyRequest, { access }: NodeBehindDoor): 
 export function maybeForbidden(
   request: FastifyRequest,
   reply: FastifyReply,
-  { node, forbidding }: { readonly node: NodeBehindDoor; readonly forbidding: HttpAnswer },
+  { node, forbidding }: { readonly node: NodeApi; readonly forbidding: HttpAnswer },
 ): boolean {
   if (mayChange(request, node)) return false;
   sendAnswer(reply, forbidding);

@@ -13,7 +13,7 @@ import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { formatInvalid } from './answer-format.ts';
 import { audited } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 
 /** A change, and how it is logged and answered. */
@@ -31,7 +31,7 @@ export interface AskedChange {
  * change something
  */
 export function changeCluster(
-  { node, logger }: HttpDoorInit,
+  { node, logger }: HttpListenerInit,
   { request, reply, forbidding }: { request: FastifyRequest; reply: FastifyReply; forbidding: HttpAnswer },
   asked: () => AskedChange,
 ): FastifyReply {

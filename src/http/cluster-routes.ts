@@ -14,7 +14,7 @@ import {
 } from '../api/cluster-change.ts';
 import { NODE_ID_MAX } from '../api/node-address.ts';
 import { type AskedChange, changeCluster } from './change-answer.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 
@@ -72,7 +72,7 @@ function asked(change: ClusterChange, action: string, details: object): AskedCha
 }
 
 /** Adds the routes. */
-export function addClusterRoutes(app: FastifyInstance, init: HttpDoorInit): void {
+export function addClusterRoutes(app: FastifyInstance, init: HttpListenerInit): void {
   const changing =
     (parse: (request: FastifyRequest) => AskedChange) =>
     (request: FastifyRequest, reply: FastifyReply): FastifyReply =>

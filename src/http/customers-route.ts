@@ -15,13 +15,13 @@ import {
   type UsedQuestion,
 } from '../api/customer.ts';
 import type { Invalid } from '../api/answer.ts';
-import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { NodeApi } from '../api/api-listener.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import { type CustomerRecord, type LimitOverride, OVERRIDES_MAX } from '../api/customer-record.ts';
 import { formatAnswer } from './answer-format.ts';
 import { audited, digestOfKey } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError, refuseFields } from './json-body.ts';
 import { keyOfUser } from './users-route.ts';
@@ -174,9 +174,7 @@ function keyOf({ params: { userId, key = keyOfUser(userId ?? '') } }: OfKey): st
   return key;
 }
 
-function senderOf(
-  node: Pick<NodeBehindDoor, 'wantsNoClients'>,
-): (reply: FastifyReply, answer: HttpAnswer) => void {
+function senderOf(node: Pick<NodeApi, 'wantsNoClients'>): (reply: FastifyReply, answer: HttpAnswer) => void {
   return (reply, answer) => {
     if (node.wantsNoClients()) void reply.header('connection', 'close');
     sendAnswer(reply, answer);
@@ -184,7 +182,7 @@ function senderOf(
 }
 
 /** Adds the routes of customers. */
-export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpListenerInit): void {
   const gate = { node, forbidding: FORBIDDEN };
   const send = senderOf(node);
   const change = (request: OfCustomer, reply: FastifyReply, action: CustomerAction): FastifyReply => {
@@ -219,7 +217,7 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
 }
 
 /** Adds the routes that block, reset and set keys. */
-export function addKeyChangesRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+export function addKeyChangesRoutes(app: FastifyInstance, { node, logger }: HttpListenerInit): void {
   const gate = { node, forbidding: FORBIDDEN };
   const send = senderOf(node);
   /** Logs and answers an operator's action on a key. */

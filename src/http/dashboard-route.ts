@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type DashboardFile, dashboardFiles, INDEX } from './dashboard-files.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { sendAnswer } from './http-answer.ts';
 import { formatNoRoute } from './refusals.ts';
 
@@ -50,7 +50,7 @@ function send(
 type OfFile = FastifyRequest<{ Params: { file: string } }>;
 
 /** Adds the routes. */
-export function addDashboardRoutes(app: FastifyInstance, { node }: HttpDoorInit): void {
+export function addDashboardRoutes(app: FastifyInstance, { node }: HttpListenerInit): void {
   const answer = async (
     request: FastifyRequest,
     reply: FastifyReply,

@@ -14,7 +14,7 @@ import {
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { audited } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { InvalidBodyError } from './json-body.ts';
 import { forbidden, isLocal } from './local-callers.ts';
@@ -57,7 +57,7 @@ function cpuProfileAsked({ url }: FastifyRequest): WantedDiagnosis {
 }
 
 /** Reports an error that occurred before the first byte was sent. After the first byte the connection just breaks. */
-function sendBrokenOff(error: Error, { node, logger }: HttpDoorInit, reply: FastifyReply): void {
+function sendBrokenOff(error: Error, { node, logger }: HttpListenerInit, reply: FastifyReply): void {
   if (error instanceof InvalidBodyError) throw error;
   if (node.readiness().status !== 'stopping') logger.error({ err: error }, 'a diagnosis failed');
   reply.removeHeader('content-disposition');
@@ -65,7 +65,7 @@ function sendBrokenOff(error: Error, { node, logger }: HttpDoorInit, reply: Fast
 }
 
 /** Adds the routes. */
-export function addDebugRoutes(app: FastifyInstance, init: HttpDoorInit): void {
+export function addDebugRoutes(app: FastifyInstance, init: HttpListenerInit): void {
   const { node, diagnostics, logger } = init;
   const giving =
     (asked: (request: FastifyRequest) => WantedDiagnosis, suffix: string) =>

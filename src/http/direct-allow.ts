@@ -6,7 +6,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { askAndAnswer, ALLOW, wantedIn } from './allow-route.ts';
 import { clientOf, isAdmitted } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import type { HttpAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
 import { BODY_BYTES_MAX, INTERNAL_ERROR, refusalOf } from './refusals.ts';
@@ -21,7 +21,7 @@ const ROUTE = { method: 'POST', url: ALLOW };
  * @param begun called for each request that is handled here
  */
 export function directAllow(
-  init: HttpDoorInit,
+  init: HttpListenerInit,
   others: RequestListener,
   begun: (request: IncomingMessage, response: ServerResponse) => void,
 ): RequestListener {
@@ -59,7 +59,7 @@ interface Read {
   readonly bytes: Buffer;
 }
 
-function answer(init: HttpDoorInit, { request, response, bytes }: Read): void {
+function answer(init: HttpListenerInit, { request, response, bytes }: Read): void {
   const startedMillis = init.monotonicMillis();
   const send = (answered: HttpAnswer): void => write(response, answered);
   try {

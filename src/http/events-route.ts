@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { liveClusterOf, PARTITIONS_PER_SECOND } from '../api/monitoring.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { callerOf } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { EventStreams, LISTENERS_MAX } from './event-streams.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { forbidden } from './local-callers.ts';
@@ -54,11 +54,11 @@ function eventOf(name: string, data: unknown): string {
 
 /** Builds the next events: figures every time, and the cluster as often as its size allows. */
 class NextEvents {
-  readonly #init: Pick<HttpDoorInit, 'node' | 'monitor'>;
+  readonly #init: Pick<HttpListenerInit, 'node' | 'monitor'>;
   #untilCluster = 0;
   #sentFault = 0;
 
-  constructor(init: Pick<HttpDoorInit, 'node' | 'monitor'>) {
+  constructor(init: Pick<HttpListenerInit, 'node' | 'monitor'>) {
     this.#init = init;
   }
 
@@ -99,7 +99,7 @@ class NextEvents {
 }
 
 /** Adds the route. */
-export function addEventsRoute(app: FastifyInstance, init: HttpDoorInit): void {
+export function addEventsRoute(app: FastifyInstance, init: HttpListenerInit): void {
   const { node } = init;
   const events = new NextEvents(init);
   const streams = new EventStreams({ next: () => events.next(), isOver: () => node.wantsNoClients() });

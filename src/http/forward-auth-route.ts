@@ -7,7 +7,7 @@ import { ALLOW_STATUS } from '../api/refusals.ts';
 import { askAndAnswer } from './allow-route.ts';
 import { clientOf } from './callers.ts';
 import { trusting } from './client-address.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { forwardedRequestOf } from './forwarded-request.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 
@@ -15,7 +15,7 @@ import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 export const FORWARD_AUTH = '/v1/forward-auth';
 
 /** Adds the route. */
-export function addForwardAuthRoute(app: FastifyInstance, init: HttpDoorInit): void {
+export function addForwardAuthRoute(app: FastifyInstance, init: HttpListenerInit): void {
   let settings = init.settings();
   let isTrusted = trusting(settings.trustedProxies ?? []);
   // No HEAD route: it would also use up a grant, and gateways do not ask with HEAD.

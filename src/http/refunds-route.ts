@@ -6,7 +6,7 @@ import { isBoundedText } from '../api/bounded.ts';
 import type { RefundQuestion } from '../api/refund.ts';
 import { REQUEST_ID_BYTES_MAX } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { formatRefundAnswer } from './refund-format.ts';
@@ -34,7 +34,7 @@ function parseRefund(body: unknown): RefundQuestion {
 }
 
 /** Adds the route. */
-export function addRefundsRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
+export function addRefundsRoute(app: FastifyInstance, { node }: HttpListenerInit): void {
   app.post(REFUNDS, (request, reply) => {
     node.refund(parseRefund(request.body), (answer, partition) => {
       if (node.wantsNoClients()) void reply.header('connection', 'close');

@@ -13,7 +13,7 @@ import { jsonOf } from '../rls/response-json.ts';
 import { responseTo } from '../rls/response.ts';
 import { RLS_SETTINGS_DEFAULTS, type RlsSettings } from '../rls/rls-settings.ts';
 import { clientOf } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
 /** The path of the route. */
@@ -47,7 +47,7 @@ export function shedInText(): Written {
 }
 
 /** Adds the route. */
-export function addRlsRoute(app: FastifyInstance, init: HttpDoorInit): void {
+export function addRlsRoute(app: FastifyInstance, init: HttpListenerInit): void {
   const { node, monotonicMillis, observe, rls = () => RLS_SETTINGS_DEFAULTS } = init;
   app.post(RLS_JSON, { bodyLimit: BODY_BYTES_MAX }, (request, reply) => {
     const startedMillis = monotonicMillis();
@@ -63,9 +63,9 @@ export function addRlsRoute(app: FastifyInstance, init: HttpDoorInit): void {
       return reply;
     }
     const { shedding } = node;
-    const share = shedding.entered(clientOf(request), 1);
+    const load = shedding.entered(clientOf(request), 1);
     node.allowListed(wanted, (answer) => {
-      shedding.left(share, 1);
+      shedding.left(load, 1);
       const decided = answer.kind === 'listed' ? answer.decided : answer;
       if (decided !== undefined) node.answered(asQuestion(wanted), decided, startedMillis);
       send(writtenOf(answer, rls()));

@@ -6,7 +6,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { RULES_CHANGE_FIELDS, type RulesChange } from '../api/rules-change.ts';
 import { changeCluster, formatRefused } from './change-answer.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError, parseTextBody, UnsupportedBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
@@ -111,7 +111,7 @@ function sendFound(
 type OneRuleRequest = FastifyRequest<{ Params: { '*': string } }>;
 
 /** Adds the routes. */
-export function addRulesRoutes(app: FastifyInstance, init: HttpDoorInit): void {
+export function addRulesRoutes(app: FastifyInstance, init: HttpListenerInit): void {
   const { node } = init;
   /** Makes a change and answers `reply`. */
   const change = (request: FastifyRequest, reply: FastifyReply, wanted: () => RulesChange): FastifyReply =>

@@ -26,7 +26,7 @@ import { addEventsRoute } from './events-route.ts';
 import { addDebugRoutes } from './debug-route.ts';
 import { refusalOfCaller } from './callers.ts';
 import { addClusterRoutes, DRAIN, LABELS } from './cluster-routes.ts';
-import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
+import { HTTP_LIMITS, type HttpListenerInit, type HttpLimits } from './http-listener-init.ts';
 import { addForwardAuthRoute } from './forward-auth-route.ts';
 import { GRANT_ROUTES } from './grant-routes.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
@@ -52,7 +52,7 @@ import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
-import { doorOptions } from '../tls/secure-door.ts';
+import { listenerOptions } from '../tls/secure-listener.ts';
 import { addUsersRoute, KEY, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /**
@@ -93,7 +93,7 @@ const PLAIN_PATH = /^[\w/.-]+$/;
 type Responses = WeakMap<Socket, ServerResponse>;
 
 /** Creates the server with all routes of `ROUTE_ROLES`. The caller makes it listen and closes it. */
-export function createHttpServer(init: HttpDoorInit): FastifyInstance {
+export function createHttpServer(init: HttpListenerInit): FastifyInstance {
   const responses: Responses = new WeakMap();
   const app = newServer(init, responses);
   /** Refuses a request that has not reached its route, and counts it if it asked for a grant. */
@@ -159,7 +159,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
 }
 
 /** Puts the fast path of direct-allow.ts before Fastify, which handles all other requests. */
-function answerDirectly(app: FastifyInstance, init: HttpDoorInit, responses: Responses): void {
+function answerDirectly(app: FastifyInstance, init: HttpListenerInit, responses: Responses): void {
   const { server } = app;
   const [others] = server.listeners('request') as RequestListener[];
   if (others === undefined) throw new TypeError('Fastify listens to its server from the beginning');
@@ -176,7 +176,7 @@ function compileNoSchema(): never {
 }
 
 /** Closes a connection above the bound at once, without a response, which would cost as much as a normal one. */
-function boundConnections(app: FastifyInstance, { accepted, limits = HTTP_LIMITS }: HttpDoorInit): void {
+function boundConnections(app: FastifyInstance, { accepted, limits = HTTP_LIMITS }: HttpListenerInit): void {
   const addresses = new AddressCounts(limits.connectionsPerAddressMax);
   app.server.maxConnections = limits.connectionsMax;
   app.server.on('connection', (socket: Socket) => {
@@ -188,7 +188,7 @@ function boundConnections(app: FastifyInstance, { accepted, limits = HTTP_LIMITS
 }
 
 function newServer(
-  { limits = HTTP_LIMITS, settings, tls }: HttpDoorInit,
+  { limits = HTTP_LIMITS, settings, tls }: HttpListenerInit,
   responses: Responses,
 ): FastifyInstance {
   const { requestMillis } = limits;
@@ -236,11 +236,11 @@ function serverOptions({
 
 /** The TLS server; Fastify treats it like one without TLS. */
 function secureServer(handler: RequestListener, options: ServerOptions, tls: LiveCredentials): Server {
-  return createServer({ ...options, ...doorOptions(tls) }, handler);
+  return createServer({ ...options, ...listenerOptions(tls) }, handler);
 }
 
 /** Node itself would answer an unknown expectation with an empty body. */
-function refuseExpectations(app: FastifyInstance, { observe, monotonicMillis }: HttpDoorInit): void {
+function refuseExpectations(app: FastifyInstance, { observe, monotonicMillis }: HttpListenerInit): void {
   const { status, headers, body } = EXPECTATION_FAILED;
   app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     if (request.method === 'POST' && request.url === ALLOW) observe(status, monotonicMillis());

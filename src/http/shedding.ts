@@ -5,7 +5,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';
 import { GRANT_ROUTES } from './grant-routes.ts';
@@ -43,7 +43,7 @@ function refusalOf({ status, headers, text }: Written): Refusal {
  * Returns true if this request is refused because of load. It is then answered, and the caller must not touch it any
  * more.
  */
-export function maybeShed(request: FastifyRequest, reply: FastifyReply, init: HttpDoorInit): boolean {
+export function maybeShed(request: FastifyRequest, reply: FastifyReply, init: HttpListenerInit): boolean {
   const { url } = request.routeOptions;
   if (!SHED_ROUTES.has(url) || !init.node.shedding.refuses(clientOf(request))) return false;
   reply.hijack();
@@ -55,7 +55,7 @@ export function maybeShed(request: FastifyRequest, reply: FastifyReply, init: Ht
 export function shed(
   response: ServerResponse,
   url: string | undefined,
-  { node, observe, monotonicMillis }: HttpDoorInit,
+  { node, observe, monotonicMillis }: HttpListenerInit,
 ): void {
   const { status, body, headers, lastHeaders } = url === RLS_JSON ? REFUSAL_IN_TEXT : REFUSAL;
   response.writeHead(status, node.wantsNoClients() ? lastHeaders : headers);

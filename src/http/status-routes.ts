@@ -1,10 +1,10 @@
 /** The status routes of a node: for probes, Prometheus, clients and people. */
 import type { FastifyInstance } from 'fastify';
 import { leadersOf } from '../api/leaders.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 
 /** Adds `GET /v1/cluster`, `GET /v1/leaders`, `GET /healthz`, `GET /readyz`, `GET /metrics`. */
-export function addStatusRoutes(app: FastifyInstance, { node, metrics }: HttpDoorInit): void {
+export function addStatusRoutes(app: FastifyInstance, { node, metrics }: HttpListenerInit): void {
   app.get('/v1/cluster', (_request, reply) => {
     const readiness = node.readiness();
     if (readiness.status !== 'starting') return node.cluster();

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { TOKEN_ID, validateTokenAsked } from '../api/token.ts';
 import { type AskedChange, changeCluster, formatRefused } from './change-answer.ts';
 import { maybeForbidden } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
@@ -65,7 +65,7 @@ function revokeAsked({ params, url }: OfToken): AskedChange {
 type OfToken = FastifyRequest<{ Params: { tokenId: string } }>;
 
 /** Adds the routes. */
-export function addTokensRoutes(app: FastifyInstance, init: HttpDoorInit): void {
+export function addTokensRoutes(app: FastifyInstance, init: HttpListenerInit): void {
   const { node } = init;
   app.get(TOKENS, (request, reply) => {
     if (maybeForbidden(request, reply, { node, forbidding: FORBIDDEN })) return reply;

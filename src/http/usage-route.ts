@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { USAGE_FAILURES, type UsageQuery, type UsageResult, validateUsageQuery } from '../api/usage.ts';
 import { mayChange } from './callers.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { forbidden } from './local-callers.ts';
 import { queryFieldsOf } from './query-fields.ts';
@@ -44,7 +44,7 @@ function formatUsage(result: UsageResult): HttpAnswer {
 }
 
 /** Adds the route. */
-export function addUsageRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
+export function addUsageRoute(app: FastifyInstance, { node }: HttpListenerInit): void {
   app.get('/v1/usage', (request, reply) => {
     const query = parseUsageQuery(request.url);
     if (query.top > 0 && !mayChange(request, node)) sendAnswer(reply, FORBIDDEN);

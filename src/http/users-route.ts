@@ -3,8 +3,8 @@
  * `/v1/users/{id}` is short for `/v1/keys/user={id}`. `POST /v1/users/{id}/refunds` refunds a grant.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { LimitStanding } from '../api/answer.ts';
-import type { LookAnswer, LookQuestion } from '../api/look.ts';
+import type { LimitStatus } from '../api/answer.ts';
+import type { PeekAnswer, PeekQuestion } from '../api/peek.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import type { RefundQuestion } from '../api/refund.ts';
 import { GLOBAL_KEY, userKey } from '../api/key-text.ts';
@@ -12,7 +12,7 @@ import { invalidInUser, questionOf } from '../api/question.ts';
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../api/request.ts';
 import { waitHelps } from '../api/waiting.ts';
 import { formatAnswer } from './answer-format.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import type { HttpListenerInit } from './http-listener-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { formatRefundAnswer } from './refund-format.ts';
@@ -34,7 +34,7 @@ export function keyOfUser(userId: string): string {
 }
 
 /** Parses a peek. @throws InvalidBodyError naming the part and its bound */
-function parseLook(key: string, url: string): LookQuestion {
+function parsePeek(key: string, url: string): PeekQuestion {
   if (!isBoundedText(key, KEY_BYTES_MAX))
     throw new InvalidBodyError('key', `key must be text of 1 to ${KEY_BYTES_MAX} bytes`);
   const rule = ruleIn(url);
@@ -58,18 +58,18 @@ function ruleIn(url: string): string | undefined {
   }
 }
 
-function formatStanding(
+function formatStatus(
   about: Readonly<Record<string, string>>,
-  { standing }: Extract<LookAnswer, { kind: 'standing' }>,
+  { keyStatus }: Extract<PeekAnswer, { kind: 'keyStatus' }>,
   partition: number,
 ): HttpAnswer {
-  const limits = standing.limits.map(limitOf);
-  const { rulesVersion } = standing;
-  const decided = { partition, ...standing.decided };
-  const { isBlocked, blockedUntilMillis } = standing;
+  const limits = keyStatus.limits.map(limitOf);
+  const { rulesVersion } = keyStatus;
+  const decided = { partition, ...keyStatus.decided };
+  const { isBlocked, blockedUntilMillis } = keyStatus;
   const end = blockedUntilMillis === undefined ? {} : { blockedUntilMillis };
   const blocked = isBlocked === true ? { blocked: true, ...end } : {};
-  const unmatched = standing.isUnmatched === true ? { unmatched: true } : {};
+  const unmatched = keyStatus.isUnmatched === true ? { unmatched: true } : {};
   return {
     status: 200,
     headers: { 'content-type': JSON_TYPE },
@@ -78,12 +78,12 @@ function formatStanding(
 }
 
 /** The status under one limit. It has a wait only if a request would have to wait and waiting helps. */
-function limitOf(standing: LimitStanding): Record<string, unknown> {
-  const { ruleId: rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = standing;
-  const { restoredMillis } = standing;
+function limitOf(keyStatus: LimitStatus): Record<string, unknown> {
+  const { ruleId: rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = keyStatus;
+  const { restoredMillis } = keyStatus;
   const restored = restoredMillis === undefined ? {} : { restoredMillis };
   const shown = { rule, limit, windowMillis, remaining, resetMillis, ...restored };
-  return retryAfterMillis === 0 || !waitHelps(standing) ? shown : { ...shown, retryAfterMillis };
+  return retryAfterMillis === 0 || !waitHelps(keyStatus) ? shown : { ...shown, retryAfterMillis };
 }
 
 /** Parses `{"requestId": string, "rule"?: string}`. @throws InvalidBodyError naming the field and its bound */
@@ -101,7 +101,7 @@ function parseRefund(userId: string, body: unknown): RefundQuestion {
 }
 
 /** Adds the routes. */
-export function addUsersRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
+export function addUsersRoute(app: FastifyInstance, { node }: HttpListenerInit): void {
   const send = (reply: FastifyReply, answer: HttpAnswer): void => {
     if (node.wantsNoClients()) void reply.header('connection', 'close');
     sendAnswer(reply, answer);
@@ -111,20 +111,20 @@ export function addUsersRoute(app: FastifyInstance, { node }: HttpDoorInit): voi
     node.refund(refund, (answer, partition) => send(reply, formatRefundAnswer(answer, partition)));
     return reply;
   });
-  const look = (question: LookQuestion, about: Readonly<Record<string, string>>, reply: FastifyReply): void =>
-    node.look(question, (answer, partition) => {
-      if (answer.kind === 'standing') send(reply, formatStanding(about, answer, partition));
+  const peek = (question: PeekQuestion, about: Readonly<Record<string, string>>, reply: FastifyReply): void =>
+    node.peek(question, (answer, partition) => {
+      if (answer.kind === 'keyStatus') send(reply, formatStatus(about, answer, partition));
       else send(reply, formatAnswer(answer, partition));
     });
   app.get<{ Params: { userId: string } }>(USER, (request, reply) => {
     const { userId } = request.params;
     const key = keyOfUser(userId);
-    look(parseLook(key, request.url), { userId, key }, reply);
+    peek(parsePeek(key, request.url), { userId, key }, reply);
     return reply;
   });
   app.get<{ Params: { key: string } }>(KEY, (request, reply) => {
     const { key } = request.params;
-    look(parseLook(key, request.url), { key }, reply);
+    peek(parsePeek(key, request.url), { key }, reply);
     return reply;
   });
 }

@@ -3,8 +3,8 @@
  * this file combines the results. Only `grant` changes the state.
  */
 
-import type { LimitStanding } from '../api/answer.ts';
-import { jointDenial, jointGrant, standingOf } from '../api/joint-answer.ts';
+import type { LimitStatus } from '../api/answer.ts';
+import { jointDenial, jointGrant, limitStatusOf } from '../api/joint-answer.ts';
 import type { AllowRequest, FurtherLimit } from '../api/request.ts';
 import type { Decision } from './decision.ts';
 import { Judgement } from './judge.ts';
@@ -45,7 +45,7 @@ export class JointJudgement {
     if (judgement.isGuardedOff(state, question))
       return this.#refuse(judgement.outcome, state, question, place);
     const denials: Decision[] = [];
-    const standings: LimitStanding[] = [];
+    const limitStatuses: LimitStatus[] = [];
     let bytes = 0;
     let hasRoom = true;
     this.#heirs.length = 0;
@@ -63,12 +63,12 @@ export class JointJudgement {
       if (inherited !== undefined) this.#heirs.push({ userId: limit.userId, inherited });
       const denial = judgement.denial(place);
       if (judgement.isDenied) denials.push(denial);
-      standings.push(standingOf(denial));
+      limitStatuses.push(limitStatusOf(denial));
       hasRoom &&= state.hasRoomFor(judgement, question.hasRequestId, room, bytes);
       bytes += state.bytesFor(judgement, question.hasRequestId);
     }
     if (denials.length > 0) {
-      this.#answer = jointDenial(denials, standings);
+      this.#answer = jointDenial(denials, limitStatuses);
       return (this.outcome = 'denied');
     }
     if (!hasRoom) return this.#refuse('at_capacity', state, question, place);

@@ -4,7 +4,7 @@
  */
 
 import { type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
-import { standingOf } from '../api/joint-answer.ts';
+import { limitStatusOf } from '../api/joint-answer.ts';
 import { assert } from './assert.ts';
 import type { Decision } from './decision.ts';
 import { conflictBetween } from './fingerprint.ts';
@@ -18,7 +18,7 @@ import { NONE } from './state/rows.ts';
 import type { Room } from './state/state-size.ts';
 import type { TextBytes } from './state/text-bytes.ts';
 import { NOT_JUDGED, type DecidedAt, receiptAt, refusalOf } from './decisions-without-limit.ts';
-import type { LimitStanding } from '../api/answer.ts';
+import type { LimitStatus } from '../api/answer.ts';
 import { capacityOf, type Rule } from '../api/rule.ts';
 
 /** The judgement of one question. One object is reused for many questions. */
@@ -297,8 +297,8 @@ export class Judgement implements Demand {
   }
 
   /** The status of the key under its rule: the numbers of a denial, even if the question fits. */
-  standing(place: DecidedAt): LimitStanding {
-    return standingOf(this.denial(place));
+  keyStatus(place: DecidedAt): LimitStatus {
+    return limitStatusOf(this.denial(place));
   }
 
   /** The answer to a request that fits or is settled, after its cost was recorded for the key in `slot`. */

@@ -3,7 +3,7 @@
  * the commands applied so far. Nothing here may read a clock, a random number or a local configuration.
  */
 
-import type { LookRequest, Standing } from '../api/look.ts';
+import type { PeekRequest, KeyStatus } from '../api/peek.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { type Inadmissible, inadmissibleHere, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
@@ -14,7 +14,7 @@ import type { AppliedPosition, Decision } from './decision.ts';
 import { applyCustomers } from './customer-changes.ts';
 import { Judgement } from './judge.ts';
 import { ReusedQuestion } from './question.ts';
-import { standingAt } from './look.ts';
+import { statusAt } from './peek.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { IdleSurvey } from './state/idle-survey.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
@@ -182,9 +182,9 @@ export class LimiterStateMachine {
   }
 
   /** The status of a key at group time `nowMillis`; undefined if its rule does not exist. Changes nothing. */
-  look(request: LookRequest, nowMillis: number): Standing | undefined {
+  peek(request: PeekRequest, nowMillis: number): KeyStatus | undefined {
     const now = Math.max(nowMillis, this.#state.applied.timeMillis);
-    return standingAt(this.#state, request, { judgement: this.#judgement, now, place: this.#whole });
+    return statusAt(this.#state, request, { judgement: this.#judgement, now, place: this.#whole });
   }
 
   /** The position of reads: after everything applied so far. */

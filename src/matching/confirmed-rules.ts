@@ -9,13 +9,13 @@
  */
 import type { Invalid, Unavailable } from '../api/answer.ts';
 import type { AskAnswer } from '../api/question.ts';
-import type { LookAnswer } from '../api/look.ts';
+import type { PeekAnswer } from '../api/peek.ts';
 import { ANY_RULE } from '../api/stated-rule.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { RULES_CHANGED } from './node-refusals.ts';
 import type { Asking } from './open-request.ts';
-import type { RuleBook } from './rule-book.ts';
-import { isLeftToFailModes } from './share-outcome.ts';
+import type { RuleSet } from './rule-set.ts';
+import { isLeftToFailModes } from './part-outcome.ts';
 
 type Uncounted = Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>;
 type Confirmed = (refusal: Unavailable | undefined, partition: number) => void;
@@ -40,16 +40,16 @@ export class ConfirmedRules {
    * @param book the rules that found no limit
    * @param done called once
    */
-  tellUncounted(
-    book: RuleBook,
+  reportUncounted(
+    ruleSet: RuleSet,
     { unmatched, deadlineMillis }: Pick<Asking, 'unmatched' | 'deadlineMillis'>,
     done: (answer: Uncounted | Unavailable, partition: number) => void,
   ): void {
     const kind = unmatched === 'deny' ? 'unmatched' : 'unlimited';
-    const hasFailModes = kind === 'unlimited' && !book.isClosed;
-    this.areInForce(book, deadlineMillis, (refusal, partition) => {
-      const isTold = refusal === undefined || (hasFailModes && isLeftToFailModes(refusal));
-      if (isTold) done({ kind, rulesVersion: book.version }, 0);
+    const hasFailModes = kind === 'unlimited' && !ruleSet.isClosed;
+    this.areInForce(ruleSet, deadlineMillis, (refusal, partition) => {
+      const isReported = refusal === undefined || (hasFailModes && isLeftToFailModes(refusal));
+      if (isReported) done({ kind, rulesVersion: ruleSet.version }, 0);
       else done(refusal, partition);
     });
   }
@@ -60,14 +60,14 @@ export class ConfirmedRules {
    */
   refuse(
     matched: Invalid | Unavailable,
-    book: RuleBook,
+    ruleSet: RuleSet,
     { request, deadlineMillis, done }: Pick<Asking, 'request' | 'deadlineMillis' | 'done'>,
-    tell: (answer: Unavailable, partition: number) => void,
+    report: (answer: Unavailable, partition: number) => void,
   ): void {
     if (request.rule === undefined) return done(matched, 0);
-    this.areInForce(book, deadlineMillis, (refusal, partition) => {
+    this.areInForce(ruleSet, deadlineMillis, (refusal, partition) => {
       if (refusal === undefined) done(matched, 0);
-      else tell(refusal, partition);
+      else report(refusal, partition);
     });
   }
 
@@ -76,10 +76,10 @@ export class ConfirmedRules {
    *
    * @param done called once: undefined if there are none, else why that is not certain
    */
-  areInForce({ version }: RuleBook, deadlineMillis: number, done: Confirmed): void {
+  areInForce({ version }: RuleSet, deadlineMillis: number, done: Confirmed): void {
     const asked = this.#asked;
     this.#ask(
-      { ask: 'look', userId: String(asked), ruleId: ANY_RULE },
+      { ask: 'peek', userId: String(asked), ruleId: ANY_RULE },
       (answer, partition) => {
         if (answer.kind === 'unavailable') this.#asked = asked + 1;
         done(refusalIn(answer, version), partition);
@@ -90,8 +90,8 @@ export class ConfirmedRules {
 }
 
 /** A partition with older rules is behind this node; only newer ones mean that this node is behind. */
-function refusalIn(answer: LookAnswer, rulesVersion: number): Unavailable | undefined {
+function refusalIn(answer: PeekAnswer, rulesVersion: number): Unavailable | undefined {
   if (answer.kind === 'unavailable') return answer;
-  const isInForce = answer.kind === 'standing' && answer.standing.rulesVersion <= rulesVersion;
+  const isInForce = answer.kind === 'keyStatus' && answer.keyStatus.rulesVersion <= rulesVersion;
   return isInForce ? undefined : RULES_CHANGED;
 }

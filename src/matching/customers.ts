@@ -15,7 +15,7 @@ import { KEY_BYTES_MAX } from '../api/request.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import { METERS_WITH_BURST } from '../rules/rule-definition.ts';
 import { type CustomerCache, customerKey } from './customer-cache.ts';
-import type { RuleBook } from './rule-book.ts';
+import type { RuleSet } from './rule-set.ts';
 
 /** The id must fit into a key together with `customer=`. */
 const CUSTOMER_BYTES_MAX = KEY_BYTES_MAX - 'customer='.length;
@@ -23,7 +23,7 @@ const CUSTOMER_BYTES_MAX = KEY_BYTES_MAX - 'customer='.length;
 /** What `Customers` needs. */
 export interface CustomersInit {
   /** See `MatchedRequestsInit`. */
-  readonly book: () => RuleBook | 'starting';
+  readonly ruleSet: () => RuleSet | 'starting';
   readonly ask: (request: CustomerRequest, done: DoneWith<CustomerRequest>) => void;
   readonly cache: CustomerCache;
 }
@@ -53,7 +53,7 @@ export class Customers {
     const invalid =
       invalidInCustomer(request) ?? (action.type === 'put' ? this.#unknownIn(action.overrides) : undefined);
     if (invalid !== undefined) return done(invalid, 0);
-    if (action.type === 'put' && action.overrides.length > 0 && this.#init.book() === 'starting')
+    if (action.type === 'put' && action.overrides.length > 0 && this.#init.ruleSet() === 'starting')
       return done({ kind: 'unavailable', reason: 'starting', proposed: false }, 0);
     ask(request, (answer, partition) => {
       if (answer.kind === 'customer') cache.learn(userId, answer.outcome.record);
@@ -68,10 +68,10 @@ export class Customers {
    * @param done called once
    */
   setUsed({ key, rule, used }: UsedQuestion, done: DoneWith<CustomerRequest>): void {
-    const { book: bookOf, ask } = this.#init;
-    const book = bookOf();
-    if (book === 'starting') return done({ kind: 'unavailable', reason: 'starting', proposed: false }, 0);
-    const ruleIds = book.limitIdsOf(key, rule);
+    const { ruleSet: ruleSetOf, ask } = this.#init;
+    const ruleSet = ruleSetOf();
+    if (ruleSet === 'starting') return done({ kind: 'unavailable', reason: 'starting', proposed: false }, 0);
+    const ruleIds = ruleSet.limitIdsOf(key, rule);
     if (ruleIds === undefined) {
       const message = `rule must count by keys like '${key}', but '${rule}' does not`;
       return done({ kind: 'invalid', field: 'rule', message }, 0);
@@ -84,10 +84,10 @@ export class Customers {
    * rules that count by customer alone can be overridden.
    */
   #unknownIn(overrides: readonly LimitOverride[]): Invalid | undefined {
-    const book = this.#init.book();
-    if (book === 'starting') return undefined;
+    const ruleSet = this.#init.ruleSet();
+    if (ruleSet === 'starting') return undefined;
     for (const [i, { ruleId, burst }] of overrides.entries()) {
-      const rule = book.ruleByCustomer(ruleId);
+      const rule = ruleSet.ruleByCustomer(ruleId);
       const at = `overrides[${i}]`;
       if (rule === undefined)
         return wrong(

@@ -1,9 +1,9 @@
 /** Finds denials in the partitions that this node leads itself, before anything is reserved in others. */
 import type { Asking } from './open-request.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
-import type { RuleBook } from './rule-book.ts';
-import { type RefusedShare, type Share } from './share-outcome.ts';
-import { guardOf, ownRequestFor } from './share-request.ts';
+import type { RuleSet } from './rule-set.ts';
+import { type RefusedPart, type RequestPart } from './part-outcome.ts';
+import { guardOf, ownRequestFor } from './part-request.ts';
 
 type Init = Pick<MatchedRequestsInit, 'monotonicMillis' | 'deniedHere' | 'partitionOf'>;
 
@@ -13,19 +13,19 @@ type Init = Pick<MatchedRequestsInit, 'monotonicMillis' | 'deniedHere' | 'partit
  */
 export function deniedHere(
   { monotonicMillis, deniedHere: denialOf, partitionOf }: Init,
-  shares: readonly Share[],
+  parts: readonly RequestPart[],
   asking: Asking,
-  book: RuleBook,
-): readonly RefusedShare[] {
+  ruleSet: RuleSet,
+): readonly RefusedPart[] {
   // The request has already waited past its deadline in this process.
   if (monotonicMillis() >= asking.deadlineMillis) return [];
   // The node may know an old record of the customer. Only the partition of the customer checks that, so only its
   // denial counts.
-  const sure = shares.filter(
-    (share) => asking.customer === undefined || guardOf(share, asking, partitionOf) !== undefined,
+  const sure = parts.filter(
+    (part) => asking.customer === undefined || guardOf(part, asking, partitionOf) !== undefined,
   );
-  return sure.flatMap((share): RefusedShare[] => {
-    const decision = denialOf(ownRequestFor(share, asking, book, partitionOf));
-    return decision === undefined ? [] : [{ share, answer: { kind: 'decision', decision } }];
+  return sure.flatMap((part): RefusedPart[] => {
+    const decision = denialOf(ownRequestFor(part, asking, ruleSet, partitionOf));
+    return decision === undefined ? [] : [{ part, answer: { kind: 'decision', decision } }];
   });
 }

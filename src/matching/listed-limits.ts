@@ -53,7 +53,7 @@ export function listedLimits(
   if (matching.kind === 'unkeyed') return unkeyed(`rule '${matching.rule.id}'`);
   const charged = new Map<string, MatchedLimit>();
   const checks = new Map<string, MatchedLimit>();
-  const onTrial: (readonly MatchedLimit[])[] = [];
+  const shadowed: (readonly MatchedLimit[])[] = [];
   const matched: MatchedList[] = [];
   let isAnyUnmatched = false;
   for (const [i, list] of lists.entries()) {
@@ -62,7 +62,7 @@ export function listedLimits(
     if (applied === 'unkeyed') return unkeyed('the limit stated by a descriptor');
     const limiting = applied.filter(({ rule }) => !rule.unlimited);
     const isTried = list.cost > 0 && list.cost <= COST_MAX;
-    if (isTried) for (const one of limiting) if (one.rule.shadow) onTrial.push(chargesOf(one, list.cost));
+    if (isTried) for (const one of limiting) if (one.rule.shadow) shadowed.push(chargesOf(one, list.cost));
     const isUnmatched = list.limit === undefined && matching.areMatched[i] === false;
     isAnyUnmatched ||= isUnmatched;
     const enforced = limiting.filter(({ rule }) => !rule.shadow);
@@ -77,7 +77,7 @@ export function listedLimits(
     matched.push({ kind: 'limited', limits });
   }
   if (isAnyUnmatched && unmatched === 'deny')
-    return { kind: 'limits', enforced: [], onTrial: [], unmatched, lists: matched, checks: [], tooDear: [] };
+    return { kind: 'limits', enforced: [], shadowed: [], unmatched, lists: matched, checks: [], tooDear: [] };
   const enforced = [...charged.values()];
   const count = enforced.length + checks.size;
   if (count > LIMITS_PER_REQUEST_MAX)
@@ -86,7 +86,7 @@ export function listedLimits(
   const limits = {
     kind: 'limits',
     enforced,
-    onTrial,
+    shadowed,
     unmatched: isAnyUnmatched ? unmatched : undefined,
   } as const;
   return { ...limits, lists: matched, checks: [...checks.values()], tooDear };

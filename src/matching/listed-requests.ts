@@ -2,37 +2,37 @@
  * Asks for a request that consists of lists of descriptors: first it peeks at the lists of cost 0, then it charges
  * all other limits or none, and it reports an outcome for each list.
  */
-import type { LimitStanding, Unavailable } from '../api/answer.ts';
+import type { LimitStatus, Unavailable } from '../api/answer.ts';
 import type { AskAnswer } from '../api/question.ts';
-import { standingOf } from '../api/joint-answer.ts';
+import { limitStatusOf } from '../api/joint-answer.ts';
 import type { ListedAnswer, ListedDone, ListedRequest, ListOutcome } from '../api/listed.ts';
-import type { LookAnswer, LookRequest } from '../api/look.ts';
+import type { PeekAnswer, PeekRequest } from '../api/peek.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import { type Asking, newAsking } from './open-request.ts';
 import { limitId, type MatchedList, type MatchedLists } from './listed-limits.ts';
 import type { MatchedLimit } from './matched-limit.ts';
-import type { RuleBook } from './rule-book.ts';
-import { type AnsweredShare, isAllowed } from './share-outcome.ts';
+import type { RuleSet } from './rule-set.ts';
+import { type AnsweredPart, isAllowed } from './part-outcome.ts';
 
 /** Peeks at one limit, wherever its leader is; calls `done` once. */
-export type Look = (request: LookRequest, done: DoneWith<LookRequest>) => void;
+export type Peek = (request: PeekRequest, done: DoneWith<PeekRequest>) => void;
 
 /** What `askListed` needs. */
 export interface ListedInit {
-  readonly book: () => RuleBook | 'starting' | undefined;
-  readonly look: Look;
+  readonly ruleSet: () => RuleSet | 'starting' | undefined;
+  readonly peek: Peek;
   /** Asks under all limits of the request and calls its `done` once. */
   readonly ask: (asking: Asking) => void;
   readonly deadlineMillis: number;
 }
 
 /** The status of one limit; looked up by `limitId`. */
-interface Told {
+interface Reported {
   readonly isOver: boolean;
-  readonly standing?: LimitStanding;
+  readonly limitStatus?: LimitStatus;
   readonly blockedMillis?: number;
 }
-type AllTold = ReadonlyMap<string, Told>;
+type AllReported = ReadonlyMap<string, Reported>;
 
 /** A request of lists has no descriptors by name. */
 const UNNAMED: ReadonlyMap<string, string> = new Map();
@@ -46,64 +46,64 @@ const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed
  * @param done called once
  */
 export function askListed(init: ListedInit, request: ListedRequest, done: ListedDone): void {
-  const book = init.book();
-  const lists = book instanceof Object ? book.listsFor(request) : undefined;
+  const ruleSet = init.ruleSet();
+  const lists = ruleSet instanceof Object ? ruleSet.listsFor(request) : undefined;
   const checks = lists?.kind === 'limits' ? lists.checks : [];
-  lookAll(checks, init.look, (looked) => {
-    if (!(looked instanceof Map)) return done(looked);
+  peekAll(checks, init.peek, (peeked) => {
+    if (!(peeked instanceof Map)) return done(peeked);
     if (lists?.kind === 'limits') {
-      for (const limit of lists.tooDear) looked.set(limitId(limit), neverFits(limit));
-      if ([...looked.values()].some(({ isOver }) => isOver))
-        return done({ kind: 'listed', allowed: false, lists: outcomesOf(lists, looked, false) });
+      for (const limit of lists.tooDear) peeked.set(limitId(limit), neverFits(limit));
+      if ([...peeked.values()].some(({ isOver }) => isOver))
+        return done({ kind: 'listed', allowed: false, lists: outcomesOf(lists, peeked, false) });
     }
     const asked = { descriptors: UNNAMED, listed: request } as const;
-    const asking = newAsking(asked, init.deadlineMillis, (answer) => done(answerOf(asking, answer, looked)));
+    const asking = newAsking(asked, init.deadlineMillis, (answer) => done(answerOf(asking, answer, peeked)));
     init.ask(asking);
   });
 }
 
 /** Peeks at all limits. If some cannot be read, `done` gets the error of the first of them. */
-function lookAll(
+function peekAll(
   checks: readonly MatchedLimit[],
-  look: Look,
-  done: (looked: Map<string, Told> | Exclude<LookAnswer, { kind: 'standing' }>) => void,
+  peek: Peek,
+  done: (peeked: Map<string, Reported> | Exclude<PeekAnswer, { kind: 'keyStatus' }>) => void,
 ): void {
-  const looked = new Map<string, Told>();
-  let failed: Exclude<LookAnswer, { kind: 'standing' }> | undefined;
+  const peeked = new Map<string, Reported>();
+  let failed: Exclude<PeekAnswer, { kind: 'keyStatus' }> | undefined;
   let open = checks.length;
-  if (open === 0) done(looked);
+  if (open === 0) done(peeked);
   for (const check of checks) {
     const { userId, ruleId } = check;
-    look({ ask: 'look', userId, ruleId }, (answer) => {
-      if (answer.kind === 'standing') looked.set(limitId(check), toldBy(answer));
+    peek({ ask: 'peek', userId, ruleId }, (answer) => {
+      if (answer.kind === 'keyStatus') peeked.set(limitId(check), reportBy(answer));
       // The partition has other rules than this node. The caller may try again, by newer rules.
       else failed ??= answer.kind === 'invalid' && answer.field === 'rule' ? RULES_CHANGED : answer;
       open -= 1;
-      if (open === 0) done(failed ?? looked);
+      if (open === 0) done(failed ?? peeked);
     });
   }
 }
 
-function toldBy({ standing }: Extract<LookAnswer, { kind: 'standing' }>): Told {
-  const { limits, isBlocked, blockedUntilMillis, decided } = standing;
+function reportBy({ keyStatus }: Extract<PeekAnswer, { kind: 'keyStatus' }>): Reported {
+  const { limits, isBlocked, blockedUntilMillis, decided } = keyStatus;
   const [limit] = limits;
-  if (isBlocked === true) return toldOfBlock((blockedUntilMillis ?? 0) - decided.timeMillis);
+  if (isBlocked === true) return reportOfBlock((blockedUntilMillis ?? 0) - decided.timeMillis);
   if (limit === undefined) return { isOver: true };
-  return { isOver: limit.retryAfterMillis > 0, standing: limit };
+  return { isOver: limit.retryAfterMillis > 0, limitStatus: limit };
 }
 
 /** @param millis until the block ends; 0 or less: it has no end */
-function toldOfBlock(millis: number): Told {
+function reportOfBlock(millis: number): Reported {
   return { isOver: true, ...(millis > 0 && { blockedMillis: millis }) };
 }
 
 /** A cost above the limit itself fits at no time, however long the caller waits. */
-function neverFits({ ruleId, window: { limit, windowMillis } }: MatchedLimit): Told {
+function neverFits({ ruleId, window: { limit, windowMillis } }: MatchedLimit): Reported {
   const times = { retryAfterMillis: windowMillis, resetMillis: windowMillis };
-  return { isOver: true, standing: { ruleId, limit, windowMillis, remaining: 0, ...times } };
+  return { isOver: true, limitStatus: { ruleId, limit, windowMillis, remaining: 0, ...times } };
 }
 
-function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTold): ListedAnswer {
+function answerOf({ lists, answered }: Asking, answer: AskAnswer, peeked: AllReported): ListedAnswer {
   switch (answer.kind) {
     case 'invalid':
       // The cost is above a limit, and so over it.
@@ -111,7 +111,7 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTol
       return {
         kind: 'listed',
         allowed: false,
-        lists: outcomesOf(lists, toldOfAll(answered, looked, false), false),
+        lists: outcomesOf(lists, reportOfAll(answered, peeked, false), false),
       };
     case 'conflict':
     case 'unavailable':
@@ -121,11 +121,11 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTol
     case 'unmatched':
     case 'degraded': {
       // Newer rules may have added a limit that nobody has peeked at.
-      if (lists === undefined || !lists.checks.every((check) => looked.has(limitId(check))))
+      if (lists === undefined || !lists.checks.every((check) => peeked.has(limitId(check))))
         return { ...RULES_CHANGED, proposed: true };
       const allowed = isAllowed(answer);
-      const told = toldOfAll(answered, looked, allowed);
-      return { kind: 'listed', allowed, lists: outcomesOf(lists, told, allowed), decided: answer };
+      const reported = reportOfAll(answered, peeked, allowed);
+      return { kind: 'listed', allowed, lists: outcomesOf(lists, reported, allowed), decided: answer };
     }
   }
 }
@@ -134,34 +134,44 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTol
  * @param wasGranted the whole request was granted. If not, what a part granted was given back, and the numbers say
  *   so.
  */
-function toldOfAll(answered: readonly AnsweredShare[], looked: AllTold, wasGranted: boolean): AllTold {
-  return new Map([...looked, ...answered.flatMap((share) => toldOf(share, wasGranted))]);
+function reportOfAll(
+  answered: readonly AnsweredPart[],
+  peeked: AllReported,
+  wasGranted: boolean,
+): AllReported {
+  return new Map([...peeked, ...answered.flatMap((part) => reportOf(part, wasGranted))]);
 }
 
-function toldOf({ share, answer }: AnsweredShare, wasGranted: boolean): [string, Told][] {
+function reportOf({ part, answer }: AnsweredPart, wasGranted: boolean): [string, Reported][] {
   if (answer?.kind === 'invalid') {
-    const tooDear = share.limits.filter(({ cost, window, settle }) => cost > window.limit && settle !== true);
+    const tooDear = part.limits.filter(({ cost, window, settle }) => cost > window.limit && settle !== true);
     return tooDear.map((limit) => [limitId(limit), neverFits(limit)]);
   }
   if (answer?.kind !== 'decision') return [];
   const { decision } = answer;
   const { allowed } = decision;
   if (decision.isBlocked === true)
-    return share.limits.map((limit) => [limitId(limit), toldOfBlock(decision.retryAfterMillis)]);
-  const standings = decision.limits ?? [standingOf(decision)];
-  const areTold = standings.length === share.limits.length;
-  return share.limits.map((limit, i) => {
-    const standing = areTold ? standings[i] : undefined;
-    if (standing === undefined) return [limitId(limit), { isOver: !allowed }];
-    const isOver = !allowed && standing.retryAfterMillis > 0 && limit.settle !== true;
+    return part.limits.map((limit) => [limitId(limit), reportOfBlock(decision.retryAfterMillis)]);
+  const limitStatuses = decision.limits ?? [limitStatusOf(decision)];
+  const areReported = limitStatuses.length === part.limits.length;
+  return part.limits.map((limit, i) => {
+    const limitStatus = areReported ? limitStatuses[i] : undefined;
+    if (limitStatus === undefined) return [limitId(limit), { isOver: !allowed }];
+    const isOver = !allowed && limitStatus.retryAfterMillis > 0 && limit.settle !== true;
     const isBack = allowed && !wasGranted;
-    const remaining = isBack ? Math.min(standing.limit, standing.remaining + limit.cost) : standing.remaining;
-    return [limitId(limit), { isOver, standing: { ...standing, remaining } }];
+    const remaining = isBack
+      ? Math.min(limitStatus.limit, limitStatus.remaining + limit.cost)
+      : limitStatus.remaining;
+    return [limitId(limit), { isOver, limitStatus: { ...limitStatus, remaining } }];
   });
 }
 
-function outcomesOf({ lists }: MatchedLists, told: AllTold, allowed: boolean): readonly ListOutcome[] {
-  const outcomes = lists.map((list) => outcomeOf(list, told));
+function outcomesOf(
+  { lists }: MatchedLists,
+  reported: AllReported,
+  allowed: boolean,
+): readonly ListOutcome[] {
+  const outcomes = lists.map((list) => outcomeOf(list, reported));
   if (allowed || outcomes.some(isReason)) return outcomes;
   // No list is known to be the reason: report all of them as over.
   return outcomes.map((one) => (one.kind === 'limited' ? { ...one, isOver: true } : one));
@@ -172,12 +182,12 @@ function isReason(outcome: ListOutcome): boolean {
 }
 
 /** A list with several windows reports the one that is over its limit, or the one with the least remaining. */
-function outcomeOf(list: MatchedList, told: AllTold): ListOutcome {
+function outcomeOf(list: MatchedList, reported: AllReported): ListOutcome {
   if (list.kind !== 'limited') return { kind: list.kind };
   let name = list.limits[0]?.rule.name ?? '';
-  let worst: Told | undefined;
+  let worst: Reported | undefined;
   for (const limit of list.limits) {
-    const one = told.get(limitId(limit));
+    const one = reported.get(limitId(limit));
     if (one === undefined || (worst !== undefined && !isWorse(one, worst))) continue;
     worst = one;
     name = limit.rule.name;
@@ -185,7 +195,7 @@ function outcomeOf(list: MatchedList, told: AllTold): ListOutcome {
   return { kind: 'limited', isOver: false, name, ...worst };
 }
 
-function isWorse(a: Told, b: Told): boolean {
+function isWorse(a: Reported, b: Reported): boolean {
   if (a.isOver !== b.isOver) return a.isOver;
-  return (a.standing?.remaining ?? 0) < (b.standing?.remaining ?? 0);
+  return (a.limitStatus?.remaining ?? 0) < (b.limitStatus?.remaining ?? 0);
 }

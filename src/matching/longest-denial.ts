@@ -4,14 +4,14 @@
  * time are left out.
  */
 import type { Decision } from '../api/answer.ts';
-import { jointDenial, limitsOf, standingOf } from '../api/joint-answer.ts';
-import type { Standing } from '../api/look.ts';
+import { jointDenial, limitsOf, limitStatusOf } from '../api/joint-answer.ts';
+import type { KeyStatus } from '../api/peek.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
 import { blockedFor } from './record-read.ts';
-import type { RuleBook } from './rule-book.ts';
-import { type AnsweredShare, type RefusedShare, type Share, worstOf } from './share-outcome.ts';
+import type { RuleSet } from './rule-set.ts';
+import { type AnsweredPart, type RefusedPart, type RequestPart, worstOf } from './part-outcome.ts';
 
 type Init = Pick<MatchedRequestsInit, 'ask' | 'monotonicMillis'>;
 
@@ -25,18 +25,18 @@ const LOOKING_PART = 1 / 4;
  * The peeked status of one part as a decision. The decision says "denied" even where all limits have room, as a
  * peek grants nothing; `isDenied` tells them apart.
  */
-interface LookedShare extends RefusedShare {
+interface PeekedPart extends RefusedPart {
   readonly isDenied: boolean;
 }
 
 /** The denial to report, and all parts that it is made of, in their order. */
 export interface LongestDenial {
-  readonly denied: RefusedShare;
-  readonly answered: readonly AnsweredShare[];
+  readonly denied: RefusedPart;
+  readonly answered: readonly AnsweredPart[];
 }
 
 /** Calls `done` once, when all peeks have ended; perhaps at once. */
-export type WhenLooked = (done: (longest: LongestDenial) => void) => void;
+export type WhenPeeked = (done: (longest: LongestDenial) => void) => void;
 
 /**
  * Starts the peeks and returns a function that waits for them.
@@ -46,51 +46,51 @@ export type WhenLooked = (done: (longest: LongestDenial) => void) => void;
  */
 export function longestDenial(
   init: Init,
-  shares: readonly Share[],
-  answered: readonly AnsweredShare[],
-  { asking, book }: { readonly asking: Asking; readonly book: RuleBook },
-): WhenLooked {
+  parts: readonly RequestPart[],
+  answered: readonly AnsweredPart[],
+  { asking, ruleSet }: { readonly asking: Asking; readonly ruleSet: RuleSet },
+): WhenPeeked {
   const denials = answered.filter(isDenial);
   const isBlocked = denials.some(({ answer }) => answer.kind === 'decision' && answer.decision.isBlocked);
-  const isAnswered = (share: Share): boolean => answered.some((one) => one.share === share);
+  const isAnswered = (part: RequestPart): boolean => answered.some((one) => one.part === part);
   // A block takes precedence over every limit, so no peek is needed.
-  const others = isBlocked ? [] : shares.filter((share) => !isAnswered(share));
-  const looked: LookedShare[] = [];
+  const others = isBlocked ? [] : parts.filter((part) => !isAnswered(part));
+  const peeked: PeekedPart[] = [];
   let open = others.length;
   let done: ((longest: LongestDenial) => void) | undefined;
-  const maybeTell = (): void => {
-    if (open === 0) done?.(longestOf(shares, answered, looked));
+  const maybeReport = (): void => {
+    if (open === 0) done?.(longestOf(parts, answered, peeked));
   };
-  for (const share of others)
-    lookAt(init, share, { asking, book }, (one) => {
-      if (one !== undefined) looked.push(one);
+  for (const part of others)
+    peekAt(init, part, { asking, ruleSet }, (one) => {
+      if (one !== undefined) peeked.push(one);
       open -= 1;
-      maybeTell();
+      maybeReport();
     });
-  return (told) => {
-    done = told;
-    maybeTell();
+  return (reported) => {
+    done = reported;
+    maybeReport();
   };
 }
 
 function longestOf(
-  shares: readonly Share[],
-  answered: readonly AnsweredShare[],
-  looked: readonly LookedShare[],
+  parts: readonly RequestPart[],
+  answered: readonly AnsweredPart[],
+  peeked: readonly PeekedPart[],
 ): LongestDenial {
-  const all = shares.flatMap((share) => [...answered, ...looked].filter((one) => one.share === share));
+  const all = parts.flatMap((part) => [...answered, ...peeked].filter((one) => one.part === part));
   const denials = all
     .filter(isDenial)
-    .filter((one) => !looked.some((each) => each === one && !each.isDenied));
-  const { share, answer } = worstOf(denials)!;
+    .filter((one) => !peeked.some((each) => each === one && !each.isDenied));
+  const { part, answer } = worstOf(denials)!;
   const decisions = all.flatMap((one) => (one.answer?.kind === 'decision' ? [one.answer.decision] : []));
   if (answer.kind !== 'decision' || answer.decision.isBlocked === true || decisions.length === 1)
-    return { denied: { share, answer }, answered: all };
+    return { denied: { part, answer }, answered: all };
   const decision = { ...answer.decision, limits: limitsOf(decisions) };
-  return { denied: { share, answer: { ...answer, decision } }, answered: all };
+  return { denied: { part, answer: { ...answer, decision } }, answered: all };
 }
 
-function isDenial(one: AnsweredShare): one is RefusedShare {
+function isDenial(one: AnsweredPart): one is RefusedPart {
   return one.answer?.kind === 'decision' && !one.answer.decision.allowed;
 }
 
@@ -98,18 +98,21 @@ function isDenial(one: AnsweredShare): one is RefusedShare {
  * Peeks at the limits of one part, at the cost of the request. `done` gets undefined if one of them cannot be read,
  * or has other rules.
  */
-function lookAt(
+function peekAt(
   { ask, monotonicMillis }: Init,
-  share: Share,
-  { asking, book }: { readonly asking: Asking; readonly book: RuleBook },
-  done: (looked: LookedShare | undefined) => void,
+  part: RequestPart,
+  { asking, ruleSet }: { readonly asking: Asking; readonly ruleSet: RuleSet },
+  done: (peeked: PeekedPart | undefined) => void,
 ): void {
-  const { limits } = share;
+  const { limits } = part;
   const { timestampMillis } = asking.request;
   const nowMillis = monotonicMillis();
   const untilMillis = nowMillis + (asking.deadlineMillis - nowMillis) * LOOKING_PART;
-  lookAtLimits(ask, limits, { timestampMillis, rulesVersion: book.version, untilMillis }, (standings) =>
-    done(standings && lookedShare(share, standings)),
+  peekAtLimits(
+    ask,
+    limits,
+    { timestampMillis, rulesVersion: ruleSet.version, untilMillis },
+    (limitStatuses) => done(limitStatuses && peekedPart(part, limitStatuses)),
   );
 }
 
@@ -120,7 +123,7 @@ function lookAt(
  * @param about `cost` that each peek asks about; absent: the cost of each limit. `untilMillis` on the monotonic
  *   clock.
  */
-export function lookAtLimits(
+export function peekAtLimits(
   ask: Init['ask'],
   limits: readonly MatchedLimit[],
   about: {
@@ -129,22 +132,22 @@ export function lookAtLimits(
     readonly rulesVersion: number;
     readonly untilMillis: number;
   },
-  done: (standings: ReadonlyMap<MatchedLimit, Standing> | undefined) => void,
+  done: (limitStatuses: ReadonlyMap<MatchedLimit, KeyStatus> | undefined) => void,
 ): void {
   const { timestampMillis, rulesVersion, untilMillis } = about;
-  const standings = new Map<MatchedLimit, Standing>();
+  const limitStatuses = new Map<MatchedLimit, KeyStatus>();
   let open = limits.length;
   for (const limit of limits) {
     const { userId, ruleId, cost } = limit;
     ask(
-      { ask: 'look', userId, ruleId, cost: about.cost ?? cost, timestampMillis },
+      { ask: 'peek', userId, ruleId, cost: about.cost ?? cost, timestampMillis },
       (answer) => {
-        if (answer.kind === 'standing' && answer.standing.rulesVersion === rulesVersion)
-          standings.set(limit, answer.standing);
+        if (answer.kind === 'keyStatus' && answer.keyStatus.rulesVersion === rulesVersion)
+          limitStatuses.set(limit, answer.keyStatus);
         open -= 1;
         if (open > 0) return;
-        const isWhole = standings.size === limits.length;
-        done(isWhole ? new Map(limits.map((one) => [one, standings.get(one)!])) : undefined);
+        const isWhole = limitStatuses.size === limits.length;
+        done(isWhole ? new Map(limits.map((one) => [one, limitStatuses.get(one)!])) : undefined);
       },
       untilMillis,
     );
@@ -152,30 +155,33 @@ export function lookAtLimits(
 }
 
 /** The status of one part as the decision that its partition would make if it denied the request. */
-function lookedShare(share: Share, standings: ReadonlyMap<MatchedLimit, Standing>): LookedShare | undefined {
+function peekedPart(
+  part: RequestPart,
+  limitStatuses: ReadonlyMap<MatchedLimit, KeyStatus>,
+): PeekedPart | undefined {
   const denials: Decision[] = [];
   const decisions: Decision[] = [];
-  for (const limit of share.limits) {
-    const { limits, decided, rulesVersion, isBlocked, blockedUntilMillis = 0 } = standings.get(limit)!;
-    const [standing] = limits;
-    if (standing === undefined) return undefined;
+  for (const limit of part.limits) {
+    const { limits, decided, rulesVersion, isBlocked, blockedUntilMillis = 0 } = limitStatuses.get(limit)!;
+    const [keyStatus] = limits;
+    if (keyStatus === undefined) return undefined;
     // A settlement reports what has happened already: no limit and no block denies it.
     const denies = limit.settle !== true;
     if (denies && isBlocked === true) {
       const retryAfterMillis = Math.max(0, blockedUntilMillis - decided.timeMillis);
       return {
-        share,
+        part,
         answer: blockedFor(retryAfterMillis, limit.ruleId, decided, rulesVersion),
         isDenied: true,
       };
     }
-    const decision = { allowed: false, ...standing, decided, rulesVersion };
+    const decision = { allowed: false, ...keyStatus, decided, rulesVersion };
     decisions.push(decision);
-    if (denies && standing.retryAfterMillis > 0) denials.push(decision);
+    if (denies && keyStatus.retryAfterMillis > 0) denials.push(decision);
   }
   const [first, ...others] = decisions;
   if (first === undefined) return undefined;
-  const told = denials.length > 0 ? denials : [first];
-  const decision = others.length === 0 ? first : jointDenial(told, decisions.map(standingOf));
-  return { share, answer: { kind: 'decision', decision }, isDenied: denials.length > 0 };
+  const reported = denials.length > 0 ? denials : [first];
+  const decision = others.length === 0 ? first : jointDenial(reported, decisions.map(limitStatusOf));
+  return { part, answer: { kind: 'decision', decision }, isDenied: denials.length > 0 };
 }

@@ -21,7 +21,7 @@ export interface MatchedLimits {
   /** Limits that can deny, in the order of the rules. Empty: nothing limits the request. */
   readonly enforced: readonly MatchedLimit[];
   /** The windows of each shadow rule that applies. They are decided and counted, and deny nothing. */
-  readonly onTrial: readonly (readonly MatchedLimit[])[];
+  readonly shadowed: readonly (readonly MatchedLimit[])[];
   /**
    * Set if no rule matches the request: what the rules do with such requests. No partition is asked for a grant
    * then.

@@ -13,33 +13,33 @@ import type {
   RefundRequest,
 } from '../api/refund.ts';
 import type { DoneWith } from '../api/user-request.ts';
-import { earlierKeepers } from './earlier-books.ts';
+import { earlierKeepers } from './earlier-rule-sets.ts';
 import { asOf, type CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { ownFirst, readOf } from './record-read.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import { STARTING } from './node-refusals.ts';
 import { reservationId } from './reservations.ts';
-import type { RuleBook } from './rule-book.ts';
-import { type Share, sharesOf } from './share-outcome.ts';
+import type { RuleSet } from './rule-set.ts';
+import { type RequestPart, partsOfRequest } from './part-outcome.ts';
 
 /** What `refundRequest` needs. */
 export interface MatchedRefundsInit {
   /** See `MatchedRequestsInit`. */
-  readonly book: () => RuleBook | 'starting';
-  readonly earlier: () => readonly RuleBook[];
+  readonly ruleSet: () => RuleSet | 'starting';
+  readonly earlier: () => readonly RuleSet[];
   readonly partitionOf: (userId: string) => number;
   readonly ask: <R extends CustomerRequest | RefundRequest>(
     request: R,
     done: DoneWith<R>,
     deadlineMillis: number,
   ) => void;
-  readonly doorMillis: () => number;
+  readonly listenerMillis: () => number;
   readonly deadlineMillis: number;
 }
 
 interface Refunding {
   readonly refund: RefundQuestion;
-  readonly book: RuleBook;
+  readonly ruleSet: RuleSet;
   readonly customer: KnownCustomer | undefined;
   readonly untilMillis: number;
 }
@@ -56,19 +56,19 @@ export function refundRequest(
   refund: RefundQuestion,
   done: RefundQuestionDone,
 ): void {
-  const { book: bookOf, ask, doorMillis, deadlineMillis } = init;
-  const book = bookOf();
-  if (book === 'starting') return done(STARTING, 0);
-  const untilMillis = doorMillis() + deadlineMillis;
+  const { ruleSet: ruleSetOf, ask, listenerMillis, deadlineMillis } = init;
+  const ruleSet = ruleSetOf();
+  if (ruleSet === 'starting') return done(STARTING, 0);
+  const untilMillis = listenerMillis() + deadlineMillis;
   const customer = cache.of(refund);
-  if (customer === undefined) return refundAs(init, { refund, book, customer, untilMillis }, done);
+  if (customer === undefined) return refundAs(init, { refund, ruleSet, customer, untilMillis }, done);
   ask(
     readOf(customer),
     (answer, partition) => {
       if (answer.kind !== 'customer') return done(answer, partition);
       cache.learn(customer.key, answer.outcome.record);
       const known = cache.of(refund);
-      refundAs(init, { refund, book, customer: known, untilMillis }, done);
+      refundAs(init, { refund, ruleSet, customer: known, untilMillis }, done);
     },
     untilMillis,
   );
@@ -76,14 +76,14 @@ export function refundRequest(
 
 function refundAs(
   { earlier, partitionOf, ask }: MatchedRefundsInit,
-  { refund, book, customer, untilMillis }: Refunding,
+  { refund, ruleSet, customer, untilMillis }: Refunding,
   done: RefundQuestionDone,
 ): void {
-  const matched = book.limitsFor(asOf(refund, customer));
+  const matched = ruleSet.limitsFor(asOf(refund, customer));
   if (matched.kind === 'invalid') return done(matched, 0);
-  const shares = sharesOf(matched.enforced, partitionOf);
+  const parts = partsOfRequest(matched.enforced, partitionOf);
   const [first, ...others] =
-    customer === undefined ? shares : ownFirst(shares, customer, partitionOf(customer.key));
+    customer === undefined ? parts : ownFirst(parts, customer, partitionOf(customer.key));
   const nowKept = first?.limits[0].userId;
   const before = earlierKeepers(earlier(), { request: refund, customer }, nowKept, partitionOf);
   const keys = [
@@ -92,19 +92,19 @@ function refundAs(
   ];
   const refundAt = (place: number): void => {
     const userId = keys[place];
-    if (userId === undefined) return done({ kind: 'unlimited', rulesVersion: book.version }, 0);
+    if (userId === undefined) return done({ kind: 'unlimited', rulesVersion: ruleSet.version }, 0);
     ask(
       { ask: 'refund', userId, requestId: refund.requestId },
       (answer, partition) => {
         if (answer.kind !== 'refund') return done(answer, partition);
         const { refunded, rulesVersion, attempt } = answer.refund;
-        const tell = (kept: readonly KeptLimit[] | undefined): void => done({ ...answer, kept }, partition);
+        const report = (kept: readonly KeptLimit[] | undefined): void => done({ ...answer, kept }, partition);
         // By earlier rules another key may keep the id.
         if (!refunded && place + 1 < keys.length) refundAt(place + 1);
-        else if (!refunded || attempt === undefined) tell([]);
+        else if (!refunded || attempt === undefined) report([]);
         // Other rules, or another tier, may have charged other limits in other partitions.
-        else if (rulesVersion !== book.version || others.length === 0) tell(undefined);
-        else refundOthers(ask, others, { attempt, untilMillis }, tell);
+        else if (rulesVersion !== ruleSet.version || others.length === 0) report(undefined);
+        else refundOthers(ask, others, { attempt, untilMillis }, report);
       },
       untilMillis,
     );
@@ -118,20 +118,20 @@ function refundAs(
  */
 function refundOthers(
   ask: MatchedRefundsInit['ask'],
-  shares: readonly Share[],
+  parts: readonly RequestPart[],
   { attempt, untilMillis }: { readonly attempt: number; readonly untilMillis: number },
   done: (kept: readonly KeptLimit[] | undefined) => void,
 ): void {
-  const answers = new Map<Share, RefundAnswer>();
-  for (const share of shares) {
-    const [{ userId }] = share.limits;
+  const answers = new Map<RequestPart, RefundAnswer>();
+  for (const part of parts) {
+    const [{ userId }] = part.limits;
     ask(
-      { ask: 'refund', userId, requestId: reservationId(attempt, share) },
+      { ask: 'refund', userId, requestId: reservationId(attempt, part) },
       (answer) => {
-        answers.set(share, answer);
-        if (answers.size < shares.length) return;
+        answers.set(part, answer);
+        if (answers.size < parts.length) return;
         const isFound = [...answers.values()].every((one) => one.kind !== 'refund' || one.refund.refunded);
-        const unasked = shares.filter((one) => answers.get(one)?.kind !== 'refund');
+        const unasked = parts.filter((one) => answers.get(one)?.kind !== 'refund');
         done(isFound ? unasked.flatMap(({ limits }) => limits.map(keptOf)) : undefined);
       },
       untilMillis,

@@ -6,14 +6,14 @@ import type { Decision } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import type { DegradedDecisions } from './degraded-decisions.ts';
-import type { RuleBook } from './rule-book.ts';
+import type { RuleSet } from './rule-set.ts';
 
 /** The dependencies and bounds of `MatchedRequests`. */
 export interface MatchedRequestsInit {
   /** The rules that this node knows; `starting`: it knows none yet. */
-  readonly book: () => RuleBook | 'starting';
+  readonly ruleSet: () => RuleSet | 'starting';
   /** The rules that were in force recently, see `EarlierRuleSets`. */
-  readonly earlier: () => readonly RuleBook[];
+  readonly earlier: () => readonly RuleSet[];
   readonly partitionOf: (userId: string) => number;
   /**
    * Asks the leader of the partition, on whichever node; calls `done` once, at the latest one tick after the
@@ -31,7 +31,7 @@ export interface MatchedRequestsInit {
   readonly newAttempt: () => number;
   readonly monotonicMillis: () => number;
   /** When the request that is handled now arrived, on the monotonic clock. */
-  readonly doorMillis: () => number;
+  readonly listenerMillis: () => number;
   readonly deadlineMillis: number;
   /** How many requests may wait for this node to learn newer rules; more are refused. */
   readonly waitingMax: number;

@@ -15,11 +15,11 @@ import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
 import { refundRequest } from './matched-refunds.ts';
 import type { AskInTime, MatchedRequestsInit } from './matched-requests-init.ts';
-import { askListed, type Look } from './listed-requests.ts';
+import { askListed, type Peek } from './listed-requests.ts';
 import { deniedHere } from './denied-here.ts';
-import { mayHaveMoved } from './earlier-books.ts';
+import { mayHaveMoved } from './earlier-rule-sets.ts';
 import { longestDenial } from './longest-denial.ts';
-import { Looks } from './looks.ts';
+import { Peeks } from './peeks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
 import { OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
 import { recall, recallEarlier, type RecallInit } from './recall.ts';
@@ -31,24 +31,24 @@ import {
   reserveAll,
   type Reserved,
 } from './reservations.ts';
-import type { RuleBook } from './rule-book.ts';
+import type { RuleSet } from './rule-set.ts';
 import {
-  type AnsweredShare,
+  type AnsweredPart,
   isCertain,
   isGrant,
   outcomeOf,
   recordIn,
-  type RefusedShare,
-  type Share,
-  sharesOf,
+  type RefusedPart,
+  type RequestPart,
+  partsOfRequest,
   together,
   wholeAnswer,
   wantsOtherRules,
   withKey,
-} from './share-outcome.ts';
-import { guardOf, ownRequestFor, plainRequestFor, plainShare, requestFor } from './share-request.ts';
+} from './part-outcome.ts';
+import { guardOf, ownRequestFor, plainRequestFor, plainPart, requestFor } from './part-request.ts';
 import { leftNow, settle } from './settlements.ts';
-import { Trials } from './trials.ts';
+import { ShadowRules } from './shadow-rules.ts';
 import { WaitingForRules } from './waiting-for-rules.ts';
 
 /** How often a request is matched again at once because its customer's record has changed; then it waits for a tick. */
@@ -58,7 +58,7 @@ const RECORDS_PER_TICK_MAX = 4;
 export class MatchedRequests {
   /** Reads and changes of customers. */
   readonly customers: Customers;
-  readonly looks: Looks;
+  readonly peeks: Peeks;
   /** Reservations that have to be given back. */
   readonly reservations: Reservations;
   readonly #cache = new CustomerCache();
@@ -66,46 +66,46 @@ export class MatchedRequests {
   readonly #waiting: WaitingForRules;
   readonly #recalls: RecallInit;
   readonly #confirmed: ConfirmedRules;
-  readonly #trials: Trials;
+  readonly #shadows: ShadowRules;
 
   constructor(init: MatchedRequestsInit) {
     this.#init = init;
-    const { book, ask, doorMillis, deadlineMillis } = init;
-    const askInTime: AskInTime = (request, done) => ask(request, done, doorMillis() + deadlineMillis);
-    this.customers = new Customers({ book, cache: this.#cache, ask: askInTime });
-    this.looks = new Looks({ book, ask: askInTime });
+    const { ruleSet, ask, listenerMillis, deadlineMillis } = init;
+    const askInTime: AskInTime = (request, done) => ask(request, done, listenerMillis() + deadlineMillis);
+    this.customers = new Customers({ ruleSet, cache: this.#cache, ask: askInTime });
+    this.peeks = new Peeks({ ruleSet, ask: askInTime });
     this.reservations = new Reservations(init);
     this.#waiting = new WaitingForRules(init);
     this.#recalls = { ...init, waiting: this.#waiting };
     this.#confirmed = new ConfirmedRules(init);
-    this.#trials = new Trials(init, this.reservations);
+    this.#shadows = new ShadowRules(init, this.reservations);
   }
 
   /** Asks for a request; calls `done` once. @param request well-formed (`invalidInQuestion`) */
   ask(request: Question, done: AskDone): void {
-    const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
-    const book = this.#init.book();
-    if (book === 'starting') return done(STARTING, 0);
-    const only = request.settle === true ? undefined : book.onlyLimitFor(request);
+    const deadlineMillis = this.#init.listenerMillis() + this.#init.deadlineMillis;
+    const ruleSet = this.#init.ruleSet();
+    if (ruleSet === 'starting') return done(STARTING, 0);
+    const only = request.settle === true ? undefined : ruleSet.onlyLimitFor(request);
     if (only === undefined || mayHaveMoved(request, only, this.#init.earlier))
       return this.#ask(newAsking(request, deadlineMillis, done));
     // The common case, one limit: nothing more is allocated than the request to its one partition.
-    const wanted = plainRequestFor(only, request, book.version);
+    const wanted = plainRequestFor(only, request, ruleSet.version);
     const answered = (answer: AllowAnswer, partition: number): void => {
       const whole = wholeAnswer(wanted, answer);
       if (whole !== undefined) return done(whole, partition);
-      const asking = newAsking(request, deadlineMillis, done, book.version);
-      if (book.unmatched === 'shadow') this.#trials.listenForUnmatched(asking);
-      const share = plainShare(only, wanted, partition);
-      this.#firstAnswered({ share, answer }, partition, NONE, asking);
+      const asking = newAsking(request, deadlineMillis, done, ruleSet.version);
+      if (ruleSet.unmatched === 'shadow') this.#shadows.listenForUnmatched(asking);
+      const part = plainPart(only, wanted, partition);
+      this.#firstAnswered({ part, answer }, partition, NONE, asking);
     };
     this.#init.ask(wanted, answered, deadlineMillis);
   }
 
   /** Asks for a request of lists; calls `done` once, with an outcome for each list. @param look peeks at a limit */
-  askListed(request: ListedRequest, look: Look, done: ListedDone): void {
-    const { book, doorMillis, deadlineMillis } = this.#init;
-    const init = { book, look, deadlineMillis: doorMillis() + deadlineMillis };
+  askListed(request: ListedRequest, peek: Peek, done: ListedDone): void {
+    const { ruleSet, listenerMillis, deadlineMillis } = this.#init;
+    const init = { ruleSet, peek, deadlineMillis: listenerMillis() + deadlineMillis };
     askListed({ ...init, ask: (asking) => this.#ask(asking) }, request, done);
   }
 
@@ -128,61 +128,61 @@ export class MatchedRequests {
 
   #ask(asking: Asking): void {
     const { request, done } = asking;
-    const book = this.#init.book();
-    if (book === 'starting') return done(STARTING, 0);
-    asking.rulesVersion = book.version;
+    const ruleSet = this.#init.ruleSet();
+    if (ruleSet === 'starting') return done(STARTING, 0);
+    asking.rulesVersion = ruleSet.version;
     const customer = this.#cache.of(request);
     asking.customer = customer;
-    const lists = request.listed && book.chargeableListsFor(request.listed);
-    const matched = lists ?? book.limitsFor(asOf(request, customer));
+    const lists = request.listed && ruleSet.chargeableListsFor(request.listed);
+    const matched = lists ?? ruleSet.limitsFor(asOf(request, customer));
     asking.lists = lists?.kind === 'limits' ? lists : undefined;
     asking.unmatched = matched.kind === 'limits' ? matched.unmatched : undefined;
     asking.answered = NONE;
-    if (book.unmatched === 'shadow' && !asking.isAgain) this.#trials.listenForUnmatched(asking);
+    if (ruleSet.unmatched === 'shadow' && !asking.isAgain) this.#shadows.listenForUnmatched(asking);
     if (matched.kind !== 'limits') {
-      const refuse = (): void => this.#confirmed.refuse(matched, book, asking, this.#telling(asking));
+      const refuse = (): void => this.#confirmed.refuse(matched, ruleSet, asking, this.#reporting(asking));
       // The refusal may be due to an outdated tier, so read the record first.
-      if (customer !== undefined) this.#askRecord(customer, [], { asking, book, goOn: refuse });
+      if (customer !== undefined) this.#askRecord(customer, [], { asking, ruleSet, goOn: refuse });
       else refuse();
       return;
     }
-    if (asking.isAgain || matched.onTrial.length === 0) return this.#askMatched(matched, asking, book);
-    const tryThem = this.#trials.begin(matched.onTrial, asking, book);
-    this.#askMatched(matched, asking, book);
+    if (asking.isAgain || matched.shadowed.length === 0) return this.#askMatched(matched, asking, ruleSet);
+    const tryThem = this.#shadows.begin(matched.shadowed, asking, ruleSet);
+    this.#askMatched(matched, asking, ruleSet);
     tryThem();
   }
 
-  #askMatched({ enforced }: MatchedLimits, asking: Asking, book: RuleBook): void {
+  #askMatched({ enforced }: MatchedLimits, asking: Asking, ruleSet: RuleSet): void {
     const { customer } = asking;
-    const shares = sharesOf(enforced, this.#init.partitionOf);
-    if (customer === undefined) return this.#askShares(shares, asking, book);
+    const parts = partsOfRequest(enforced, this.#init.partitionOf);
+    if (customer === undefined) return this.#askParts(parts, asking, ruleSet);
     const partition = this.#init.partitionOf(customer.key);
-    const ordered = ownFirst(shares, customer, partition);
-    const goOn = (): void => this.#askShares(ordered, asking, book);
+    const ordered = ownFirst(parts, customer, partition);
+    const goOn = (): void => this.#askParts(ordered, asking, ruleSet);
     if (ordered[0]?.partition === partition && !customer.isBlocked) goOn();
-    else this.#askRecord(customer, ordered, { asking, book, goOn });
+    else this.#askRecord(customer, ordered, { asking, ruleSet, goOn });
   }
 
-  #askShares(shares: readonly Share[], asking: Asking, book: RuleBook): void {
-    const [first, ...others] = shares;
+  #askParts(parts: readonly RequestPart[], asking: Asking, ruleSet: RuleSet): void {
+    const [first, ...others] = parts;
     if (asking.request.requestId !== undefined && !asking.isRecalled)
-      return recallEarlier(this.#recalls, shares, { asking, book }, () =>
-        this.#askShares(shares, asking, book),
+      return recallEarlier(this.#recalls, parts, { asking, ruleSet }, () =>
+        this.#askParts(parts, asking, ruleSet),
       );
-    if (first === undefined) return this.#confirmed.tellUncounted(book, asking, this.#telling(asking));
+    if (first === undefined) return this.#confirmed.reportUncounted(ruleSet, asking, this.#reporting(asking));
     if (asking.request.settle === true)
-      return settle(this.#init, [first, ...others], { asking, book }, (answer, partition, reserved) =>
+      return settle(this.#init, [first, ...others], { asking, ruleSet }, (answer, partition, reserved) =>
         this.#conclude(answer, partition, asking, reserved),
       );
-    if (others.length === 0) return this.#askFirst(first, NONE, asking, book);
-    const denied = deniedHere(this.#init, shares, asking, book);
+    if (others.length === 0) return this.#askFirst(first, NONE, asking, ruleSet);
+    const denied = deniedHere(this.#init, parts, asking, ruleSet);
     asking.isDeniedHere = denied.length > 0;
-    if (asking.isDeniedHere) this.#deny(shares, denied, asking, book);
-    else this.#reserve(first, others, asking, book);
+    if (asking.isDeniedHere) this.#deny(parts, denied, asking, ruleSet);
+    else this.#reserve(first, others, asking, ruleSet);
   }
 
   /** Sends an answer, but lets the request wait if the partition has newer rules. */
-  #telling(asking: Asking): AskDone {
+  #reporting(asking: Asking): AskDone {
     return (answer, partition) => {
       if (wantsOtherRules(answer)) this.#waiting.add(asking, partition);
       else asking.done(answer, partition);
@@ -193,13 +193,13 @@ export class MatchedRequests {
    * Reads the customer's record through its log before any limit is asked, so every change that was acknowledged
    * before this request came takes effect.
    */
-  #askRecord(customer: KnownCustomer, shares: readonly Share[], { asking, book, goOn }: Once): void {
-    const [first] = shares;
-    const untilMillis = reservationsUntil(shares, this.#init.monotonicMillis(), asking.deadlineMillis);
+  #askRecord(customer: KnownCustomer, parts: readonly RequestPart[], { asking, ruleSet, goOn }: Once): void {
+    const [first] = parts;
+    const untilMillis = reservationsUntil(parts, this.#init.monotonicMillis(), asking.deadlineMillis);
     this.#init.ask(
       readOf(customer),
       (answer, partition) => {
-        const found = recordFound(answer, customer, shares, book.version, asking.request.settle);
+        const found = recordFound(answer, customer, parts, ruleSet.version, asking.request.settle);
         if (found.kind === 'same' && found.record !== undefined)
           this.#cache.confirm(customer.key, found.record);
         const refuse = (): void => {
@@ -209,7 +209,7 @@ export class MatchedRequests {
         else if (found.kind === 'same') goOn();
         // A grant to an earlier attempt still stands.
         else if (first !== undefined && found.answer.kind === 'decision')
-          this.#recall(first, asking, book, refuse);
+          this.#recall(first, asking, ruleSet, refuse);
         else refuse();
       },
       untilMillis,
@@ -225,36 +225,39 @@ export class MatchedRequests {
     this.#ask(asking);
   }
 
-  #reserve(first: Share, others: readonly Share[], asking: Asking, book: RuleBook): void {
+  #reserve(first: RequestPart, others: readonly RequestPart[], asking: Asking, ruleSet: RuleSet): void {
     if (this.reservations.isFull) return asking.done(OVERLOADED, first.partition);
     asking.attempt = this.#init.newAttempt();
     const reserved = reservationsFor(others, asking.attempt);
     asking.answered = reserved;
     const untilMillis = reservationsUntil(others, this.#init.monotonicMillis(), asking.deadlineMillis);
-    const wantedOf = (one: Reserved) => requestFor(one.share, asking.request, one.requestId, book);
-    const next = (): void => this.#reservedAll(first, reserved, asking, book);
+    const wantedOf = (one: Reserved) => requestFor(one.part, asking.request, one.requestId, ruleSet);
+    const next = (): void => this.#reservedAll(first, reserved, asking, ruleSet);
     reserveAll(this.#init.ask, reserved, { wantedOf, untilMillis }, next);
   }
 
-  #reservedAll(first: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
+  #reservedAll(first: RequestPart, reserved: readonly Reserved[], asking: Asking, ruleSet: RuleSet): void {
     const outcome = outcomeOf(reserved);
     switch (outcome.kind) {
       case 'granted':
-        return this.#askFirst(first, reserved, asking, book);
+        return this.#askFirst(first, reserved, asking, ruleSet);
       case 'refused':
         this.reservations.release(reserved);
-        this.#refuse(first, outcome, { asking, book, reserved });
+        this.#refuse(first, outcome, { asking, ruleSet, reserved });
         return;
       case 'undecided': {
         // Before the first is asked: what it grants under the request's own id is repeated to every retry.
-        const { limits, share } = outcome;
+        const { limits, part } = outcome;
         asking.undecided = limits;
         const retryAfterMillis = takeLocal(asking, limits, this.#init.degraded);
-        if (retryAfterMillis === 0) this.#askFirst(first, reserved, asking, book);
+        if (retryAfterMillis === 0) this.#askFirst(first, reserved, asking, ruleSet);
         else {
           this.reservations.release(reserved);
-          this.#recall(first, asking, book, () =>
-            asking.done(this.#init.degraded.answer(limits, book.version, retryAfterMillis), share.partition),
+          this.#recall(first, asking, ruleSet, () =>
+            asking.done(
+              this.#init.degraded.answer(limits, ruleSet.version, retryAfterMillis),
+              part.partition,
+            ),
           );
         }
       }
@@ -266,49 +269,54 @@ export class MatchedRequests {
    * limit of an outdated tier.
    */
   #refuse(
-    first: Share,
-    { answer, share }: RefusedShare,
-    { asking, book, reserved }: Omit<Once, 'goOn'> & { readonly reserved: readonly Reserved[] },
+    first: RequestPart,
+    { answer, part }: RefusedPart,
+    { asking, ruleSet, reserved }: Omit<Once, 'goOn'> & { readonly reserved: readonly Reserved[] },
   ): void {
     const { customer } = asking;
     if (answer.kind !== 'decision')
-      return this.#recall(first, asking, book, () =>
-        this.#conclude(answer, share.partition, asking, reserved),
+      return this.#recall(first, asking, ruleSet, () =>
+        this.#conclude(answer, part.partition, asking, reserved),
       );
-    const shares = [first, ...reserved.map((one) => one.share)];
-    const deny = (): void => this.#deny(shares, reserved, asking, book);
+    const parts = [first, ...reserved.map((one) => one.part)];
+    const deny = (): void => this.#deny(parts, reserved, asking, ruleSet);
     const guard = guardOf(first, asking, this.#init.partitionOf);
     if (customer === undefined || guard === undefined) deny();
-    else this.#askRecord(customer, [first], { asking, book, goOn: deny });
+    else this.#askRecord(customer, [first], { asking, ruleSet, goOn: deny });
   }
 
   /** Denies the request. The answer is that of the limit with the longest wait, whichever node was asked. */
-  #deny(shares: readonly Share[], answered: readonly AnsweredShare[], asking: Asking, book: RuleBook): void {
-    const whenLooked = longestDenial(this.#init, shares, answered, { asking, book });
-    this.#recall(shares[0]!, asking, book, () =>
-      whenLooked(({ denied, answered: all }) => {
+  #deny(
+    parts: readonly RequestPart[],
+    answered: readonly AnsweredPart[],
+    asking: Asking,
+    ruleSet: RuleSet,
+  ): void {
+    const whenPeeked = longestDenial(this.#init, parts, answered, { asking, ruleSet });
+    this.#recall(parts[0]!, asking, ruleSet, () =>
+      whenPeeked(({ denied, answered: all }) => {
         const isLate = this.#init.monotonicMillis() >= asking.deadlineMillis;
         asking.answered = all;
-        asking.done(isLate ? TOO_LATE : withKey(denied.answer, all), denied.share.partition);
+        asking.done(isLate ? TOO_LATE : withKey(denied.answer, all), denied.part.partition);
       }),
     );
   }
 
-  #recall(first: Share, asking: Asking, book: RuleBook, ifNone: () => void): void {
-    recall(this.#recalls, { asking, book, first, ifNone });
+  #recall(first: RequestPart, asking: Asking, ruleSet: RuleSet, ifNone: () => void): void {
+    recall(this.#recalls, { asking, ruleSet, first, ifNone });
   }
 
   /** Asks the first part under the request's own id. Its answer is the answer to the request. */
-  #askFirst(share: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
+  #askFirst(part: RequestPart, reserved: readonly Reserved[], asking: Asking, ruleSet: RuleSet): void {
     this.#init.ask(
-      ownRequestFor(share, asking, book, this.#init.partitionOf),
-      (answer, partition) => this.#firstAnswered({ share, answer }, partition, reserved, asking),
+      ownRequestFor(part, asking, ruleSet, this.#init.partitionOf),
+      (answer, partition) => this.#firstAnswered({ part, answer }, partition, reserved, asking),
       asking.deadlineMillis,
     );
   }
 
   #firstAnswered(
-    first: { readonly share: Share; readonly answer: AllowAnswer },
+    first: { readonly part: RequestPart; readonly answer: AllowAnswer },
     partition: number,
     reserved: readonly Reserved[],
     asking: Asking,
@@ -332,12 +340,7 @@ export class MatchedRequests {
     else asking.done(degraded.answer(asking.undecided, asking.rulesVersion, retryAfterMillis), partition);
   }
 
-  #conclude(
-    answer: AllowAnswer,
-    partition: number,
-    asking: Asking,
-    reserved: readonly AnsweredShare[],
-  ): void {
+  #conclude(answer: AllowAnswer, partition: number, asking: Asking, reserved: readonly AnsweredPart[]): void {
     const record = recordIn(answer);
     if (record !== undefined) this.#askWith(record, asking, partition);
     else if (wantsOtherRules(answer)) this.#waiting.add(asking, partition);

@@ -9,8 +9,8 @@ import type { KnownCustomer } from './customer-cache.ts';
 import type { DegradedDecisions, LocalTake } from './degraded-decisions.ts';
 import type { MatchedLists } from './listed-limits.ts';
 import type { MatchedLimit } from './matched-limit.ts';
-import type { RuleBook } from './rule-book.ts';
-import { type AnsweredShare, isAllowed } from './share-outcome.ts';
+import type { RuleSet } from './rule-set.ts';
+import { type AnsweredPart, isAllowed } from './part-outcome.ts';
 
 /** A question as it is matched. With lists (`listed`) it has no descriptors by name. */
 export interface MatchedRequest extends Question {
@@ -50,7 +50,7 @@ export interface Asking {
   /** The request is a settlement that some partition has charged or may have charged. */
   mayHaveCharged: boolean;
   /** The parts that were asked last for a grant, with their answers. */
-  answered: readonly AnsweredShare[];
+  answered: readonly AnsweredPart[];
 }
 
 /** An empty list that most requests share. */
@@ -123,7 +123,7 @@ function giveBackTaken(asking: Asking): void {
 /** How to go on once the record of the customer was read. */
 export interface Once {
   readonly asking: Asking;
-  readonly book: RuleBook;
+  readonly ruleSet: RuleSet;
   /** Called if the record is the one that the request was matched with. */
   readonly goOn: () => void;
 }

@@ -5,11 +5,11 @@
 import type { AllowAnswer, Unavailable } from '../api/answer.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { TOO_LATE } from './node-refusals.ts';
-import { earlierKeepers } from './earlier-books.ts';
+import { earlierKeepers } from './earlier-rule-sets.ts';
 import type { Asking } from './open-request.ts';
-import type { RuleBook } from './rule-book.ts';
-import { followsFailModes, isGrant, type Share, wantsOtherRules, withKey } from './share-outcome.ts';
-import { requestFor } from './share-request.ts';
+import type { RuleSet } from './rule-set.ts';
+import { followsFailModes, isGrant, type RequestPart, wantsOtherRules, withKey } from './part-outcome.ts';
+import { requestFor } from './part-request.ts';
 import type { WaitingForRules } from './waiting-for-rules.ts';
 
 /** What recalls need. */
@@ -23,11 +23,11 @@ export interface RecallInit extends Pick<
 
 interface Recalling {
   readonly asking: Asking;
-  readonly book: RuleBook;
+  readonly ruleSet: RuleSet;
 }
 
 interface Recall extends Recalling {
-  readonly first: Share;
+  readonly first: RequestPart;
   /** If no partition can say whether it was granted: whether to go on as if it was not. Absent: never. */
   readonly maySkip?: (answer: Unavailable) => boolean;
   /** Called if it was granted. Absent: the grant is the answer. */
@@ -42,14 +42,14 @@ interface Recall extends Recalling {
  */
 export function recall(
   { ask, monotonicMillis, waiting }: RecallInit,
-  { first, asking, book, ifGranted, ifNone, maySkip }: Recall,
+  { first, asking, ruleSet, ifGranted, ifNone, maySkip }: Recall,
 ): void {
   const { request, deadlineMillis, done, undecided } = asking;
   if (request.requestId === undefined) {
     ifNone();
     return;
   }
-  const { further: _, settle: _settled, ...wanted } = requestFor(first, request, request.requestId, book);
+  const { further: _, settle: _settled, ...wanted } = requestFor(first, request, request.requestId, ruleSet);
   ask(
     { ...wanted, ifRemembered: true },
     (answer: AllowAnswer, partition) => {
@@ -58,7 +58,7 @@ export function recall(
       if (wantsOtherRules(answer)) waiting.add(asking, partition);
       else if (isUnknown) ifNone();
       else if (ifGranted !== undefined && isGrant(answer)) ifGranted();
-      else if (answer.kind !== 'invalid') done(withKey(answer, [{ share: first, answer }]), partition);
+      else if (answer.kind !== 'invalid') done(withKey(answer, [{ part: first, answer }]), partition);
       // It is too late for the denial: limits may have changed, and nothing was charged.
       else if (monotonicMillis() >= deadlineMillis) done(TOO_LATE, partition);
       else ifNone();
@@ -75,17 +75,16 @@ export function recall(
  */
 export function recallEarlier(
   init: RecallInit,
-  shares: readonly Share[],
+  parts: readonly RequestPart[],
   of: Recalling,
   goOn: () => void,
 ): void {
   const { asking } = of;
   asking.isRecalled = true;
-  const nowKept = shares[0]?.limits[0].userId;
+  const nowKept = parts[0]?.limits[0].userId;
   const keepers = earlierKeepers(init.earlier(), asking, nowKept, init.partitionOf);
   // A request that may be let through by fail modes need not wait for this answer.
-  const maySkip = (answer: Unavailable): boolean =>
-    shares.every((share) => followsFailModes({ share, answer }));
+  const maySkip = (answer: Unavailable): boolean => parts.every((part) => followsFailModes({ part, answer }));
   const next = (place: number): void => {
     const keeper = keepers[place];
     if (keeper === undefined) return goOn();

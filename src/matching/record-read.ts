@@ -6,7 +6,7 @@ import type { AllowAnswer, Receipt } from '../api/answer.ts';
 import type { CustomerAnswer, CustomerRequest } from '../api/customer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
 import type { KnownCustomer } from './customer-cache.ts';
-import { followsFailModes, type Share } from './share-outcome.ts';
+import { followsFailModes, type RequestPart } from './part-outcome.ts';
 
 /**
  * What reading a record says about a request:
@@ -26,17 +26,17 @@ export type RecordFound =
  * key keeps the request's id whenever such a limit applies, whatever the tier is.
  */
 export function ownFirst(
-  shares: readonly Share[],
+  parts: readonly RequestPart[],
   { key }: KnownCustomer,
   partition: number,
-): readonly Share[] {
-  const own = shares.find((share) => share.partition === partition);
-  if (own === undefined) return shares;
+): readonly RequestPart[] {
+  const own = parts.find((part) => part.partition === partition);
+  if (own === undefined) return parts;
   const [first, ...others] = own.limits.toSorted(
     (a, b) => Number(b.userId === key) - Number(a.userId === key),
   );
   const sorted = first === undefined ? own : { partition, limits: [first, ...others] as const };
-  return [sorted, ...shares.filter((share) => share !== own)];
+  return [sorted, ...parts.filter((part) => part !== own)];
 }
 
 /** The request that reads a customer's record through the log. */
@@ -54,20 +54,20 @@ export function readOf({ key: userId }: KnownCustomer): CustomerRequest {
 export function recordFound(
   answer: CustomerAnswer,
   { version, isBlocked }: KnownCustomer,
-  shares: readonly Share[],
+  parts: readonly RequestPart[],
   rulesVersion: number,
   settle?: true,
 ): RecordFound {
   if (answer.kind !== 'customer') {
     // A customer that this node last knew as blocked is not let through because the answer is missing.
-    const mayPass = shares.length > 0 && !isBlocked;
-    const passes = mayPass && shares.every((share) => followsFailModes({ share, answer }));
+    const mayPass = parts.length > 0 && !isBlocked;
+    const passes = mayPass && parts.every((part) => followsFailModes({ part, answer }));
     return passes ? { kind: 'same' } : { kind: 'refused', answer };
   }
   const { record, decided } = answer.outcome;
   if (record.version !== version) return { kind: 'other', record };
   if (!record.isBlocked || settle === true) return { kind: 'same', record };
-  const ruleId = shares[0]?.limits[0].ruleId ?? '';
+  const ruleId = parts[0]?.limits[0].ruleId ?? '';
   // Both times are group times of the record's partition, so they can be compared.
   const retryAfterMillis = Math.max(0, (record.blockedUntilMillis ?? 0) - decided.timeMillis);
   return { kind: 'refused', answer: blockedFor(retryAfterMillis, ruleId, decided, rulesVersion) };

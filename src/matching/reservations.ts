@@ -7,7 +7,7 @@ import type { RefundAnswer, RefundRequest } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
-import { type AnsweredShare, isCertain, isGrant, type Share } from './share-outcome.ts';
+import { type AnsweredPart, isCertain, isGrant, type RequestPart } from './part-outcome.ts';
 
 /** The id of an attempt. Ids of callers never begin like that, and no other attempt has it. */
 export function attemptId(attempt: number): string {
@@ -15,13 +15,13 @@ export function attemptId(attempt: number): string {
 }
 
 /** The id of the reservation that an attempt makes in the partition of this part. */
-export function reservationId(attempt: number, { partition }: Share): string {
+export function reservationId(attempt: number, { partition }: RequestPart): string {
   return `${attemptId(attempt)}.${partition}`;
 }
 
 /** The reservations to ask for. */
-export function reservationsFor(shares: readonly Share[], attempt: number): readonly Reserved[] {
-  return shares.map((share) => ({ share, requestId: reservationId(attempt, share), answer: undefined }));
+export function reservationsFor(parts: readonly RequestPart[], attempt: number): readonly Reserved[] {
+  return parts.map((part) => ({ part, requestId: reservationId(attempt, part), answer: undefined }));
 }
 
 /** Asks for all reservations at once. Calls `done` when all are answered. */
@@ -53,7 +53,7 @@ export interface ReservationCounts {
 }
 
 /** A reservation with its id, and its answer once that is there. */
-export interface Reserved extends AnsweredShare {
+export interface Reserved extends AnsweredPart {
   readonly requestId: string;
   answer: AllowAnswer | undefined;
 }
@@ -120,18 +120,18 @@ export class Reservations {
   /** Gives reservations back. Those with an unknown outcome are included, as they may have been granted. */
   release(reserved: readonly Reserved[]): void {
     const nowMillis = this.#init.monotonicMillis();
-    for (const { share, requestId, answer } of reserved) {
+    for (const { part, requestId, answer } of reserved) {
       if (answer === undefined || (!isGrant(answer) && isCertain(answer))) continue;
-      const line = this.#lines.get(share.partition) ?? newLine();
-      this.#lines.set(share.partition, line);
+      const line = this.#lines.get(part.partition) ?? newLine();
+      this.#lines.set(part.partition, line);
       this.#pendingCount += 1;
       line.waiting.add({
-        refund: { ask: 'refund', userId: share.limits[0].userId, requestId },
+        refund: { ask: 'refund', userId: part.limits[0].userId, requestId },
         doubtUntilMillis: isGrant(answer) ? nowMillis : nowMillis + DOUBT_MILLIS,
-        untilMillis: nowMillis + countedMillisMax(share),
+        untilMillis: nowMillis + countedMillisMax(part),
         dueMillis: nowMillis,
       });
-      this.#askNext(share.partition, line);
+      this.#askNext(part.partition, line);
     }
   }
 
@@ -200,7 +200,7 @@ function isToBeAskedAgain(
 }
 
 /** How long a reservation can count at most: a window counter looks at two windows. */
-function countedMillisMax({ limits }: Share): number {
+function countedMillisMax({ limits }: RequestPart): number {
   return 2 * Math.max(...limits.map(({ window }) => window.windowMillis));
 }
 
@@ -209,7 +209,7 @@ function countedMillisMax({ limits }: Share): number {
  * kept for asking the first part.
  */
 export function reservationsUntil(
-  others: readonly Share[],
+  others: readonly RequestPart[],
   nowMillis: number,
   deadlineMillis: number,
 ): number {

@@ -7,27 +7,27 @@ import type { AllowAnswer } from '../api/answer.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { REQUEST_ID_BYTES_MAX } from '../api/request.ts';
 import { jointGrant } from '../api/joint-answer.ts';
-import type { Standing } from '../api/look.ts';
+import type { KeyStatus } from '../api/peek.ts';
 import { textDigest } from '../api/text-hash.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { asOf, type CustomerCache } from './customer-cache.ts';
-import { lookAtLimits } from './longest-denial.ts';
+import { peekAtLimits } from './longest-denial.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
 import { attemptId } from './reservations.ts';
-import type { RuleBook } from './rule-book.ts';
+import type { RuleSet } from './rule-set.ts';
 import {
-  type AnsweredShare,
+  type AnsweredPart,
   isAllowed,
   isCertain,
   isGrant,
-  type Share,
-  sharesOf,
+  type RequestPart,
+  partsOfRequest,
   worstOf,
-} from './share-outcome.ts';
-import { ownRequestFor } from './share-request.ts';
+} from './part-outcome.ts';
+import { ownRequestFor } from './part-request.ts';
 
 /** The id of a settlement is the id of its request with this suffix. */
 const SETTLED = '#settled';
@@ -38,30 +38,30 @@ type Init = Pick<MatchedRequestsInit, 'ask' | 'newAttempt' | 'partitionOf'>;
  * Called once with the answer of the first part if all charged it, else with the worst refusal; `others`: the other
  * parts with their answers.
  */
-type SettledDone = (answer: AllowAnswer, partition: number, others: readonly AnsweredShare[]) => void;
+type SettledDone = (answer: AllowAnswer, partition: number, others: readonly AnsweredPart[]) => void;
 
 /** Charges all parts of a settlement. */
 export function settle(
   { ask, newAttempt, partitionOf }: Init,
-  shares: readonly [Share, ...Share[]],
-  { asking, book }: { readonly asking: Asking; readonly book: RuleBook },
+  parts: readonly [RequestPart, ...RequestPart[]],
+  { asking, ruleSet }: { readonly asking: Asking; readonly ruleSet: RuleSet },
   done: SettledDone,
 ): void {
   // If the rules change before all have answered, all are asked again. The id lets each recognise what it has
   // charged.
-  if (shares.length > 1 && asking.request.requestId === undefined) asking.drawnId ??= attemptId(newAttempt());
-  const answers = new Map<Share, AllowAnswer>();
-  for (const share of shares) {
+  if (parts.length > 1 && asking.request.requestId === undefined) asking.drawnId ??= attemptId(newAttempt());
+  const answers = new Map<RequestPart, AllowAnswer>();
+  for (const part of parts) {
     ask(
-      ownRequestFor(share, asking, book, partitionOf),
+      ownRequestFor(part, asking, ruleSet, partitionOf),
       (answer) => {
-        answers.set(share, answer);
+        answers.set(part, answer);
         if (isGrant(answer) || !isCertain(answer)) maybeCharged(asking);
-        if (answers.size < shares.length) return;
-        const answered = shares.map((one) => ({ share: one, answer: answers.get(one)! }));
+        if (answers.size < parts.length) return;
+        const answered = parts.map((one) => ({ part: one, answer: answers.get(one)! }));
         asking.answered = answered;
         const worst = worstOf(answered.filter((one) => !isGrant(one.answer))) ?? answered[0]!;
-        done(worst.answer, worst.share.partition, answered.slice(1));
+        done(worst.answer, worst.part.partition, answered.slice(1));
       },
       asking.deadlineMillis,
     );
@@ -112,21 +112,21 @@ export function settleRequest(requests: Requests, question: Question, done: AskD
  * limits cannot be read in time or the rules have changed.
  */
 export function leftNow(
-  init: Pick<MatchedRequestsInit, 'book' | 'ask' | 'partitionOf' | 'doorMillis' | 'deadlineMillis'>,
+  init: Pick<MatchedRequestsInit, 'ruleSet' | 'ask' | 'partitionOf' | 'listenerMillis' | 'deadlineMillis'>,
   cache: CustomerCache,
   { question, settled }: { readonly question: Question; readonly settled: AskAnswer },
   done: (answer: AskAnswer) => void,
 ): void {
-  const book = init.book();
-  if (settled.kind !== 'decision' || book === 'starting') return done(settled);
-  const { version: rulesVersion } = book;
-  const matched = book.limitsFor(asOf(question, cache.of(question)));
+  const ruleSet = init.ruleSet();
+  if (settled.kind !== 'decision' || ruleSet === 'starting') return done(settled);
+  const { version: rulesVersion } = ruleSet;
+  const matched = ruleSet.limitsFor(asOf(question, cache.of(question)));
   const isSame = matched.kind === 'limits' && rulesVersion === settled.decision.rulesVersion;
   if (!isSame || matched.enforced.length === 0) return done(settled);
   const { timestampMillis } = question;
-  const untilMillis = init.doorMillis() + init.deadlineMillis;
-  const limitsInOrder = sharesOf(matched.enforced, init.partitionOf).flatMap(({ limits }) => limits);
-  lookAtLimits(init.ask, limitsInOrder, { cost: 1, timestampMillis, rulesVersion, untilMillis }, (limits) =>
+  const untilMillis = init.listenerMillis() + init.deadlineMillis;
+  const limitsInOrder = partsOfRequest(matched.enforced, init.partitionOf).flatMap(({ limits }) => limits);
+  peekAtLimits(init.ask, limitsInOrder, { cost: 1, timestampMillis, rulesVersion, untilMillis }, (limits) =>
     done(limits === undefined ? settled : withLeft(settled, limits)),
   );
 }
@@ -134,7 +134,7 @@ export function leftNow(
 /** @param limits of the request, by the rules that charged it */
 function withLeft(
   settled: Extract<AskAnswer, { kind: 'decision' }>,
-  limits: ReadonlyMap<MatchedLimit, Standing>,
+  limits: ReadonlyMap<MatchedLimit, KeyStatus>,
 ): AskAnswer {
   const { decided, rulesVersion } = settled.decision;
   const grants = [...limits.values()].flatMap((one) =>

@@ -31,7 +31,7 @@ export interface GroupMoverInit {
   readonly report: (metaLeader: NodeId, version: number, settled: readonly GroupId[]) => void;
 }
 
-const LOOK_TICKS = 10;
+const CHECK_TICKS = 10;
 /** A member that lacks no more entries than this needs no snapshot. */
 const CAUGHT_UP_ENTRIES = 64;
 /** The number of groups of one node whose new members may catch up at the same time. Each may need a snapshot. */
@@ -105,10 +105,10 @@ export class GroupMover {
 
   tick(): void {
     this.#ticks += 1;
-    if (this.#ticks % LOOK_TICKS === 0) this.#look();
+    if (this.#ticks % CHECK_TICKS === 0) this.#peek();
   }
 
-  #look(): void {
+  #peek(): void {
     const { raft, meta, offers, groups, report } = this.#init;
     const { state } = meta;
     if (state === undefined) {

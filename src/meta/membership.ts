@@ -90,12 +90,12 @@ export class Membership {
   stateChanged(state: MetaState): void {
     this.#judged(() => this.#own.update(state));
     this.#keeper.update(state);
-    this.#init.defer(() => this.#look());
+    this.#init.defer(() => this.#peek());
     this.admissionChanged();
   }
 
-  #look(): void {
-    if (this.verdict === undefined) this.#keeper.look();
+  #peek(): void {
+    if (this.verdict === undefined) this.#keeper.peek();
   }
 
   /** The admitted nodes may have changed, because the state or the members of group 0 did. */

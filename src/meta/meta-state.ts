@@ -182,14 +182,14 @@ function withBefore({ rules, matchedBefore = [] }: MetaState, definitions: strin
 function introduced(record: MetaRecord, node: Introduction): MetaRecord {
   const { state } = record;
   const known = [...state.nodes, ...state.leaving].find(({ id }) => id === node.id);
-  if (known === undefined || !tellsMore(known, node)) return record;
+  if (known === undefined || !reportsMore(known, node)) return record;
   const replace = (members: readonly Member[]): readonly Member[] =>
     members.map((member) => (member === known ? { ...known, ...node } : member));
   return { ...record, state: { ...state, nodes: replace(state.nodes), leaving: replace(state.leaving) } };
 }
 
 /** Whether the introduction of `node` contains something new compared with `known`. */
-export function tellsMore(known: Member, node: Introduction): boolean {
+export function reportsMore(known: Member, node: Introduction): boolean {
   if (known.incarnation !== undefined && known.incarnation !== node.incarnation) return false;
   return !isSame({ ...known, ...node }, known) || known.incarnation === undefined;
 }

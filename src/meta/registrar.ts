@@ -5,10 +5,10 @@
 import type { NodeId } from '../../raft/types.ts';
 import type { Hello } from '../wire/hello.ts';
 import type { MetaGroup } from './meta-group.ts';
-import { tellsMore } from './meta-state.ts';
+import { reportsMore } from './meta-state.ts';
 import type { Introduction } from './cluster-state.ts';
 
-const LOOK_TICKS = 10;
+const CHECK_TICKS = 10;
 
 /** Keeps the introductions of connected nodes. */
 export class Registrar {
@@ -36,10 +36,10 @@ export class Registrar {
   tick(): void {
     this.#ticks += 1;
     const { isLeader, state } = this.#meta;
-    if (!isLeader || state === undefined || this.#ticks % LOOK_TICKS !== 0) return;
+    if (!isLeader || state === undefined || this.#ticks % CHECK_TICKS !== 0) return;
     for (const member of [...state.nodes, ...state.leaving]) {
       const said = this.#introductions.get(member.id);
-      if (said !== undefined && tellsMore(member, said)) this.#meta.introduce(said);
+      if (said !== undefined && reportsMore(member, said)) this.#meta.introduce(said);
     }
   }
 }

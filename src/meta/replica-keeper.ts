@@ -53,7 +53,7 @@ export interface ReplicaKeeperInit {
   readonly offer: (to: NodeId, version: number, partitions: readonly number[]) => void;
 }
 
-const LOOK_TICKS = 10;
+const CHECK_TICKS = 10;
 /** Offers are repeated, because leaders change and messages get lost. */
 const OFFER_TICKS = 50;
 
@@ -97,11 +97,11 @@ export class ReplicaKeeper {
   tick(): void {
     this.#ticks += 1;
     this.#offerFresh();
-    if (this.#ticks % LOOK_TICKS === 0 && !this.#isDone) this.look();
+    if (this.#ticks % CHECK_TICKS === 0 && !this.#isDone) this.peek();
   }
 
   /** Compares the replicas with the placement. Must not be called within a turn of the driver. */
-  look(): void {
+  peek(): void {
     const state = this.#state;
     if (state === undefined) return;
     const { nodeId, placement } = this.#init;

@@ -2,13 +2,7 @@
  * Controls access to the listeners of a node. Until the core is loaded, only the tokens in the node's file count.
  * Failed attempts are counted.
  */
-import {
-  type AccessBehindDoor,
-  type Caller,
-  infoOfToken,
-  partsOfToken,
-  type TokenEntry,
-} from '../api/token.ts';
+import { type AccessApi, type Caller, infoOfToken, partsOfToken, type TokenEntry } from '../api/token.ts';
 import { isSecretOf } from '../config/token-secret.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { hasAdmin } from '../meta/token-table.ts';
@@ -41,7 +35,7 @@ export function hasTokens(
 }
 
 /** Access control, with its count of failures. */
-export interface Access extends AccessBehindDoor {
+export interface Access extends AccessApi {
   /** Requests with a wrong token since the node started, by listener. */
   readonly failures: Readonly<AuthFailures>;
 }
@@ -59,8 +53,8 @@ export function accessOf(init: AccessInit): Access {
   };
   return {
     failures,
-    failed(door) {
-      failures[door] += 1;
+    failed(listener) {
+      failures[listener] += 1;
     },
     mode() {
       if (isClosedByFile) return 'closed';

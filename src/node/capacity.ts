@@ -32,7 +32,7 @@ export function watchCapacity(init: NodeCapacityInit): CapacityWatch {
       // An unreachable follower holds no more than before; it reports again when it is reachable.
       return config === undefined ? [] : membersOf(config).filter((node) => raft.isReachable(group, node));
     },
-    tell(room) {
+    announce(room) {
       const { nodes, leaving } = meta.state ?? { nodes: config.nodes, leaving: [] };
       const payload = encodeRoom(room);
       for (const { id } of [...nodes, ...leaving]) if (id !== nodeId) send(id, 'capacity', payload);

@@ -133,11 +133,11 @@ export class ClusterView {
     const { nodes, version, settledVersion, clusterVersion, gatheredOn, rules, replicasOf, self } =
       this.#known();
     const reports = this.#byPartition();
-    const { state: standing, ...why } = self.status;
+    const { state: membership, ...why } = self.status;
     return {
       self: {
         id: self.id,
-        standing,
+        membership,
         ...why,
         refusedBy: [...self.refusals].map(([node, { code, text }]) => ({ node, code, text })),
       },

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
 import type { Logger } from 'pino';
-import type { DiagnosticsBehindDoor, OpenDiagnosis, WantedDiagnosis } from '../api/diagnostics.ts';
+import type { DiagnosticsApi, OpenDiagnosis, WantedDiagnosis } from '../api/diagnostics.ts';
 
 /** What `Diagnostics` needs. */
 export interface DiagnosticsInit {
@@ -16,10 +16,10 @@ export interface DiagnosticsInit {
 }
 
 /** How often a profile checks whether the node stops. */
-const LOOK_MILLIS = 250;
+const CHECK_MILLIS = 250;
 
 /** The diagnostics of one node. */
-export class Diagnostics implements DiagnosticsBehindDoor {
+export class Diagnostics implements DiagnosticsApi {
   readonly #init: DiagnosticsInit;
   #isBusy = false;
 
@@ -78,7 +78,7 @@ export class Diagnostics implements DiagnosticsBehindDoor {
       await session.post('Profiler.start');
       const endMillis = monotonicMillis() + 1_000 * seconds;
       for (let rest = 1_000 * seconds; rest > 0; rest = endMillis - monotonicMillis()) {
-        await delay(Math.min(rest, LOOK_MILLIS), undefined, { signal: left });
+        await delay(Math.min(rest, CHECK_MILLIS), undefined, { signal: left });
         if (isStopping()) throw new Error('the node stops');
       }
       const { profile } = await session.post('Profiler.stop');

@@ -22,7 +22,7 @@ export class DiskSpaceWatch {
   }
 
   /** Checks the free space. @throws the error of the system, if it cannot tell */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { directory, logger, seen } = this.#init;
     const floorBytes = this.#init.floorBytes();
     const isLow = isLowDisk(await freeBytes(directory), floorBytes);

@@ -23,15 +23,15 @@ export class FaultLog {
   }
 
   /** Call about once a second with the current report. The first report is only the baseline. */
-  look(report: ClusterReport): void {
+  check(report: ClusterReport): void {
     const before = this.#before;
     this.#before = report;
     if (before === undefined) return;
-    this.#lookAtNodes(before, report);
-    this.#lookAtLeaders(before, report);
+    this.#checkNodes(before, report);
+    this.#checkLeaders(before, report);
   }
 
-  #lookAtNodes(before: ClusterReport, report: ClusterReport): void {
+  #checkNodes(before: ClusterReport, report: ClusterReport): void {
     const old = new Map(before.nodes.map((node) => [node.id, node]));
     for (const node of report.nodes) {
       const was = old.get(node.id);
@@ -50,7 +50,7 @@ export class FaultLog {
     if (was !== is) this.#add(is ? begins : ends, node);
   }
 
-  #lookAtLeaders(before: ClusterReport, report: ClusterReport): void {
+  #checkLeaders(before: ClusterReport, report: ClusterReport): void {
     const leaders = new Map(before.partitions.map(({ id, leader }) => [id, leader]));
     const silent = new Set(report.nodes.filter(({ up }) => !up).map(({ id }) => id));
     const lost = new PartitionsByNode();

@@ -21,13 +21,13 @@ export class HeapWatch {
   }
 
   /** Call about once a second. */
-  look(): void {
+  check(): void {
     const { memoryInUse, logger, changed } = this.#init;
-    const { heapShare, memoryShare } = memoryInUse();
-    if (!this.#bound.look(Math.max(heapShare, memoryShare))) return;
+    const { heapFraction, memoryFraction } = memoryInUse();
+    if (!this.#bound.check(Math.max(heapFraction, memoryFraction))) return;
     const { isShort } = this.#bound;
     logger.warn(
-      { isShort, heapShare: rounded(heapShare), memoryShare: rounded(memoryShare) },
+      { isShort, heapFraction: rounded(heapFraction), memoryFraction: rounded(memoryFraction) },
       isShort
         ? 'short of memory: requests of new users are refused until less is in use; give the process more with --max-old-space-size'
         : 'enough memory again: new users are accepted',
@@ -36,6 +36,6 @@ export class HeapWatch {
   }
 }
 
-function rounded(share: number): number {
-  return Math.round(share * 100) / 100;
+function rounded(fraction: number): number {
+  return Math.round(fraction * 100) / 100;
 }

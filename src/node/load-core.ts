@@ -9,7 +9,7 @@ import { loadHash32 } from '../partition/hash.ts';
 import { snapshotEveryBytes, stateBytesDefault } from '../partition/node-budget.ts';
 import type { Logger } from 'pino';
 import type { Access } from './access.ts';
-import { busyShare, idleProcessors } from './busy-share.ts';
+import { busyFraction, idleProcessors } from './busy-fraction.ts';
 import { memoryLimits } from './memory.ts';
 import { NodeCore } from './node-core.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
@@ -27,14 +27,14 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
     transport,
     readiness,
     view,
-    doorClock,
+    listenerClock,
     turn,
     usage,
     shedder,
   } = parts;
   const { config, nodeId } = init;
   const memory = memoryLimits();
-  const [busy, idle] = [busyShare(), idleProcessors()];
+  const [busy, idle] = [busyFraction(), idleProcessors()];
   const everyBytes =
     config.snapshotEveryBytes ??
     snapshotEveryBytes(memory, config.partitions + 1, MULTI_RAFT_DEFAULTS.snapshotEveryBytes);
@@ -47,7 +47,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
     clocks,
     random: (bound) => randomInt(bound),
     shedding: shedder,
-    doorMillis: () => doorClock.nowMillis(),
+    listenerMillis: () => listenerClock.nowMillis(),
     defer: (task) => turn.at('decide', task),
     gather: (task) => turn.at('gather', task),
     send: (to, type, payload) => transport.send(to, type, payload),
@@ -84,7 +84,7 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
       loggedMode = mode;
     },
     excluded({ state, reason }) {
-      logger[state === 'removed' ? 'warn' : 'error']({ standing: state }, reason);
+      logger[state === 'removed' ? 'warn' : 'error']({ membership: state }, reason);
       if (state === 'removed') memberCache.removed();
       transport.leave();
     },

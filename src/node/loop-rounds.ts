@@ -40,7 +40,7 @@ export class LoopRounds {
   /**
    * Fraction of that time in which the process had a processor, at the last reading; above 1 with several threads.
    */
-  #share: number | undefined;
+  #fraction: number | undefined;
   #idleBefore: number;
 
   constructor(init: LoopRoundsInit) {
@@ -69,18 +69,19 @@ export class LoopRounds {
     const { shortMillis } = this.#init;
     if (passed <= shortMillis * this.#count) {
       this.#asked = undefined;
-      this.#share = undefined;
+      this.#fraction = undefined;
       return passed / this.#count;
     }
     this.#passedMillis += passed;
-    if (this.#share === undefined || now - (this.#asked?.atMillis ?? -Infinity) >= ASK_MILLIS) this.#ask(now);
-    return this.#share === undefined ? shortMillis : (passed * this.#share) / this.#count;
+    if (this.#fraction === undefined || now - (this.#asked?.atMillis ?? -Infinity) >= ASK_MILLIS)
+      this.#ask(now);
+    return this.#fraction === undefined ? shortMillis : (passed * this.#fraction) / this.#count;
   }
 
   #ask(atMillis: number): void {
     const processorMillis = this.#processorMillis();
     if (this.#asked !== undefined)
-      this.#share = (processorMillis - this.#asked.processorMillis) / this.#passedMillis;
+      this.#fraction = (processorMillis - this.#asked.processorMillis) / this.#passedMillis;
     this.#asked = { atMillis, processorMillis };
     this.#passedMillis = 0;
   }

@@ -5,9 +5,9 @@ import type { Memory } from '../partition/node-budget.ts';
 
 /** Fractions in use, 0 to 1. */
 export interface MemoryInUse {
-  readonly heapShare: number;
+  readonly heapFraction: number;
   /** Fraction of the limit of the control group; 0 if there is none. */
-  readonly memoryShare: number;
+  readonly memoryFraction: number;
 }
 
 /** Limit of the control group; 0 if there is none below the memory of the machine. */
@@ -29,7 +29,7 @@ export function memoryInUse(): MemoryInUse {
   const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics();
   const constrained = constrainedBytes();
   return {
-    heapShare: usedBytes / limitBytes,
-    memoryShare: constrained === 0 ? 0 : process.memoryUsage.rss() / constrained,
+    heapFraction: usedBytes / limitBytes,
+    memoryFraction: constrained === 0 ? 0 : process.memoryUsage.rss() / constrained,
   };
 }

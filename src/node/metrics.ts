@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { ReservationCounts } from '../matching/reservations.ts';
 import type { SheddingReport } from '../shedding/load-shedder.ts';
-import type { DoorUsage } from './door-usage.ts';
+import type { ListenerUsage } from './listener-usage.ts';
 import { OperationMetrics, type OperationSources } from './operation-metrics.ts';
 import { addUsageMetrics } from './usage-metrics.ts';
 
@@ -28,7 +28,7 @@ export interface MetricSources {
   readonly grpcAnswers: () => Iterable<readonly [string, number]>;
   /** By peer. */
   readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
-  readonly usage: DoorUsage;
+  readonly usage: ListenerUsage;
   readonly operation: OperationSources;
   readonly shedding: () => SheddingReport;
   /** Requests with a wrong token since the node started, by listener. */
@@ -149,11 +149,11 @@ function addAuthFailures({ authFailures }: MetricSources, registers: Registry[])
   const failures: Counter = new Counter({
     name: 'quorate_auth_failures_total',
     help: 'Requests with a token that is wrong or was revoked, by listener.',
-    labelNames: ['door'],
+    labelNames: ['listener'],
     registers,
     collect() {
       failures.reset();
-      for (const [door, count] of authFailures()) failures.inc({ door }, count);
+      for (const [listener, count] of authFailures()) failures.inc({ listener }, count);
     },
   });
 }

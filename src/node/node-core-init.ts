@@ -42,7 +42,7 @@ export interface NodeCoreInit {
   readonly hash: Hash32;
   readonly clocks: Clocks;
   /** On the monotonic clock: a lower bound for the arrival of what is read from sockets now. */
-  readonly doorMillis: () => number;
+  readonly listenerMillis: () => number;
   /** A random integer in [0, bound); bound up to 2^47. */
   readonly random: (bound: number) => number;
   /** Runs `fn` soon, after everything already queued. */

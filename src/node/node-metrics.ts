@@ -3,15 +3,15 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RaftStatus } from '../../raft/status.ts';
 import { freeBytes } from '../../storage/free-space.ts';
-import type { FrontDoor } from '../api/front-door.ts';
+import type { ApiListener } from '../api/api-listener.ts';
 import { META_GROUP } from '../meta/cluster-placement.ts';
 import { groupOfPartition } from '../partition/placement.ts';
-import type { GrpcDoor } from '../grpc/grpc-door.ts';
-import type { RespDoor } from '../resp/resp-door.ts';
+import type { GrpcListener } from '../grpc/grpc-listener.ts';
+import type { RespListener } from '../resp/resp-listener.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { Access } from './access.ts';
-import type { DoorUsage } from './door-usage.ts';
+import type { ListenerUsage } from './listener-usage.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { Metrics } from './metrics.ts';
 import type { NodeCore } from './node-core.ts';
@@ -23,15 +23,15 @@ import type { SlowDecisions } from './slow-decisions.ts';
 interface Measured {
   readonly settings: LiveSettings;
   readonly readiness: NodeReadiness;
-  readonly resp: RespDoor | undefined;
-  readonly grpc: GrpcDoor | undefined;
-  readonly usage: DoorUsage;
+  readonly resp: RespListener | undefined;
+  readonly grpc: GrpcListener | undefined;
+  readonly usage: ListenerUsage;
   readonly access: Access;
   readonly slow: SlowDecisions;
   readonly shedder: LoadShedder;
   readonly transport: TcpTransport;
   /** By name; entries may be added later. */
-  readonly doors: Readonly<Record<string, FrontDoor>>;
+  readonly listeners: Readonly<Record<string, ApiListener>>;
 }
 
 /** The metrics of a node. */
@@ -67,7 +67,7 @@ function statusesOf({ raft, partitions }: NodeCore): RaftStatus[] {
 
 function operationOf(
   { version = 'unknown', dataDirectory, tls }: NodeInit,
-  { readiness, slow, transport, doors, settings }: Measured,
+  { readiness, slow, transport, listeners, settings }: Measured,
 ): OperationSources {
   return {
     version,
@@ -76,10 +76,12 @@ function operationOf(
     groups: () => (readiness.core === undefined ? [] : statusesOf(readiness.core)),
     connections: async () =>
       Promise.all(
-        Object.entries(doors).map(async ([name, door]) => [name, await door.connectionCount()] as const),
+        Object.entries(listeners).map(
+          async ([name, listener]) => [name, await listener.connectionCount()] as const,
+        ),
       ),
     certificates: () =>
-      [tls?.peers.credentials, tls?.doors].flatMap((each) =>
+      [tls?.peers.credentials, tls?.listeners].flatMap((each) =>
         each === undefined ? [] : [[each.setting, each.current.expiresMillis] as const],
       ),
     peers: () => [...transport.peers].filter((peer) => transport.isConnectedBothWays(peer)).length,

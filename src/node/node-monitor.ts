@@ -1,7 +1,7 @@
 /** What this node reports to those who watch the cluster: the figures of the last seconds, and the last faults. */
 import {
   type Fault,
-  type MonitoringBehindDoor,
+  type MonitoringApi,
   type ClusterTimes,
   type LiveFigures,
   type LiveRates,
@@ -11,7 +11,7 @@ import type { UsageReport } from '../api/usage.ts';
 import { LatestTimes, sumOfCounts, timesOf } from '../usage/latest-times.ts';
 import { LiveRate } from '../usage/live-rate.ts';
 import type { ClusterView } from './cluster-view.ts';
-import type { DoorUsage } from './door-usage.ts';
+import type { ListenerUsage } from './listener-usage.ts';
 import { FaultLog } from './fault-log.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeReadiness } from './readiness.ts';
@@ -27,19 +27,19 @@ const TIMES_SECONDS = 10;
 interface MonitorInit {
   readonly readiness: NodeReadiness;
   readonly view: ClusterView;
-  readonly usage: DoorUsage;
+  readonly usage: ListenerUsage;
   readonly clocks: Clocks;
 }
 
 /** The monitoring API of one node. */
-export class NodeMonitor implements MonitoringBehindDoor {
+export class NodeMonitor implements MonitoringApi {
   readonly #init: MonitorInit;
   readonly #rate = new LiveRate();
   readonly #times = new LatestTimes();
   readonly #faults: FaultLog;
   #rates: { readonly of: LiveRates | null; readonly atMillis: number } | undefined;
   #isAsking = false;
-  #untilLook = 0;
+  #untilCheck = 0;
   /** The start of a cluster is not a fault. */
   #wasReady = false;
 
@@ -49,14 +49,14 @@ export class NodeMonitor implements MonitoringBehindDoor {
   }
 
   /** Looks for faults; call it once a second. It starts when this node is ready for the first time. */
-  look(): void {
+  check(): void {
     const { readiness, view } = this.#init;
     this.#wasReady ||= readiness.current.status === 'ready';
-    this.#untilLook -= 1;
-    if (this.#untilLook > 0 || !this.#wasReady) return;
+    this.#untilCheck -= 1;
+    if (this.#untilCheck > 0 || !this.#wasReady) return;
     const report = view.report();
-    this.#untilLook = Math.ceil(report.partitions.length / PARTITIONS_PER_SECOND);
-    this.#faults.look(report);
+    this.#untilCheck = Math.ceil(report.partitions.length / PARTITIONS_PER_SECOND);
+    this.#faults.check(report);
   }
 
   readonly faults = (): readonly Fault[] => this.#faults.faults;

@@ -2,7 +2,7 @@
 import { LatestTimes, timesOf } from '../usage/latest-times.ts';
 import { stepOf, TIME_STEPS } from '../usage/time-steps.ts';
 import type { Pace } from '../wire/node-report.ts';
-import type { DoorUsage } from './door-usage.ts';
+import type { ListenerUsage } from './listener-usage.ts';
 import type { NodeCore } from './node-core.ts';
 
 /** Time between two readings; reports may come more often. */
@@ -12,7 +12,7 @@ const SECONDS = 10;
 
 /** The current figures of one node. */
 export class NodePace {
-  readonly #usage: Pick<DoorUsage, 'times'>;
+  readonly #usage: Pick<ListenerUsage, 'times'>;
   readonly #monotonicMillis: () => number;
   readonly #answers = new LatestTimes();
   readonly #writes = new LatestTimes();
@@ -21,7 +21,7 @@ export class NodePace {
   #read: { readonly times: readonly number[]; readonly writes: readonly number[] } | undefined;
   #readMillis = Number.NEGATIVE_INFINITY;
 
-  constructor(usage: Pick<DoorUsage, 'times'>, monotonicMillis: () => number) {
+  constructor(usage: Pick<ListenerUsage, 'times'>, monotonicMillis: () => number) {
     this.#usage = usage;
     this.#monotonicMillis = monotonicMillis;
   }

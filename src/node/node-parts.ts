@@ -7,8 +7,8 @@ import type { LogStore } from '../../raft/driver/store.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import { openStore } from '../../storage/open-store.ts';
-import type { FrontDoor } from '../api/front-door.ts';
-import type { HttpDoor } from '../http/http-door.ts';
+import type { ApiListener } from '../api/api-listener.ts';
+import type { HttpListener } from '../http/http-listener.ts';
 import type { NodeAddress } from '../api/node-address.ts';
 import { settleRecord } from '../backup/recovered-record.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
@@ -17,11 +17,11 @@ import { Admission } from '../meta/admission.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { type Access, accessOf } from './access.ts';
-import { behindDoor, viewOf } from './behind-door.ts';
+import { nodeApi, viewOf } from './node-api.ts';
 import type { ClusterView } from './cluster-view.ts';
-import { DoorClock } from './door-clock.ts';
-import { DoorUsage } from './door-usage.ts';
-import { grpcDoor, httpDoor, respDoor } from './doors.ts';
+import { ListenerClock } from './listener-clock.ts';
+import { ListenerUsage } from './listener-usage.ts';
+import { grpcListener, httpListener, respListener } from './listeners.ts';
 import type { EventTurn } from './event-turn.ts';
 import { LiveSettings } from './live-settings.ts';
 import { NodeMonitor } from './node-monitor.ts';
@@ -52,16 +52,16 @@ export interface NodeParts {
   readonly turn: EventTurn;
   readonly readiness: NodeReadiness;
   readonly view: ClusterView;
-  readonly doorClock: DoorClock;
-  readonly usage: DoorUsage;
+  readonly listenerClock: ListenerClock;
+  readonly usage: ListenerUsage;
   readonly monitor: NodeMonitor;
   readonly pace: NodePace;
   readonly access: Access;
   readonly metrics: Metrics;
   readonly slow: SlowDecisions;
   readonly shedder: LoadShedder;
-  readonly doors: readonly FrontDoor[];
-  readonly http: HttpDoor;
+  readonly listeners: readonly ApiListener[];
+  readonly http: HttpListener;
   readonly settings: LiveSettings;
 }
 
@@ -106,9 +106,9 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     isFounder: config.founders.some(({ id }) => id === nodeId),
   });
   const view = viewOf(init, readiness, clocks);
-  const doorClock = new DoorClock(clocks);
+  const listenerClock = new ListenerClock(clocks);
   const settings = new LiveSettings(config);
-  const usage = new DoorUsage(clocks);
+  const usage = new ListenerUsage(clocks);
   const monitor = new NodeMonitor({ readiness, view, usage, clocks });
   const { tokens: tokensBefore } = (await readKnownMembers(dataDirectory)) ?? {};
   const access = accessBehind(init, readiness, tokensBefore);
@@ -116,18 +116,18 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const pace = new NodePace(usage, monotonicMillis);
   const slow = new SlowDecisions({ logger, monotonicMillis });
   const counted = { readiness, usage, access, slow, shedder };
-  const behind = behindDoor(init, self, { ...counted, view, pace });
-  const resp = respDoor(init, at.resp, { node: behind, doorClock, turn, ...clocks });
-  const grpc = await grpcDoor(init, at.grpc, { node: behind, doorClock, settings, ...clocks });
+  const behind = nodeApi(init, self, { ...counted, view, pace });
+  const resp = respListener(init, at.resp, { node: behind, listenerClock, turn, ...clocks });
+  const grpc = await grpcListener(init, at.grpc, { node: behind, listenerClock, settings, ...clocks });
   const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
-  const doors: Record<string, FrontDoor> = { ...further };
-  const metrics = metricsOf(init, { ...counted, resp, grpc, transport, doors, settings });
-  const http = httpDoor(
+  const listeners: Record<string, ApiListener> = { ...further };
+  const metrics = metricsOf(init, { ...counted, resp, grpc, transport, listeners, settings });
+  const http = httpListener(
     init,
     { address: at.http, advertisedHost: self.http.host },
-    { node: behind, monitor, doorClock, metrics, settings, ...clocks },
+    { node: behind, monitor, listenerClock, metrics, settings, ...clocks },
   );
-  doors['http'] = http;
+  listeners['http'] = http;
   const store = observed(init, opened, { metrics, slow, pace, monotonicMillis });
   const fatal = fatalOnce(init, (reason) => opened.condemn(reason));
   const unwritten = (error: unknown): void =>
@@ -145,7 +145,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     turn,
     readiness,
     view,
-    doorClock,
+    listenerClock,
     usage,
     monitor,
     pace,
@@ -153,7 +153,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     metrics,
     slow,
     shedder,
-    doors: [http, ...Object.values(further)],
+    listeners: [http, ...Object.values(further)],
     http,
     settings,
   };
@@ -224,10 +224,10 @@ function accessBehind(
 }
 
 /** Closes everything that `openParts` opened. Requests that are still open at a listener are dropped. */
-export async function closeParts({ doorClock, doors, transport, store }: NodeParts): Promise<void> {
-  doorClock.close();
-  const closed = Promise.all(doors.map(async (door) => door.close()));
-  for (const door of doors) door.closeAllConnections();
+export async function closeParts({ listenerClock, listeners, transport, store }: NodeParts): Promise<void> {
+  listenerClock.close();
+  const closed = Promise.all(listeners.map(async (listener) => listener.close()));
+  for (const listener of listeners) listener.closeAllConnections();
   await Promise.all([closed, transport.close()]);
   await store.close();
 }

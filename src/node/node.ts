@@ -20,7 +20,7 @@ import { warmUpOnce } from './warm-up.ts';
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
 const HEAP_CHECK_MILLIS = 1_000;
-const FAULT_LOOK_MILLIS = 1_000;
+const FAULT_CHECK_MILLIS = 1_000;
 
 /** A running node. */
 export class QuorateNode {
@@ -51,9 +51,9 @@ export class QuorateNode {
   }
 
   async #close(): Promise<void> {
-    const { readiness, doors, init } = this.#parts;
+    const { readiness, listeners, init } = this.#parts;
     readiness.stopping();
-    await takeLeave(this.core, doors, stopLimits(init.config.timing.requestDeadlineMillis));
+    await takeLeave(this.core, listeners, stopLimits(init.config.timing.requestDeadlineMillis));
     await this.abort();
   }
 
@@ -86,7 +86,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   let core: NodeCore | undefined;
   try {
     // Listen first, so that everybody can see the progress.
-    for (const door of parts.doors) await door.listen();
+    for (const listener of parts.listeners) await listener.listen();
     core = await loadCore(parts);
     parts.readiness.started(core);
     const node = await joined(parts, core);
@@ -131,9 +131,9 @@ async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
       shedder.tick();
     }, config.timing.tickMillis),
     setInterval(() => reporter.report(), REPORT_MILLIS),
-    setInterval(() => void space.look().catch(fatal), FREE_SPACE_CHECK_MILLIS),
-    setInterval(() => heap.look(), HEAP_CHECK_MILLIS),
-    setInterval(() => monitor.look(), FAULT_LOOK_MILLIS),
+    setInterval(() => void space.check().catch(fatal), FREE_SPACE_CHECK_MILLIS),
+    setInterval(() => heap.check(), HEAP_CHECK_MILLIS),
+    setInterval(() => monitor.check(), FAULT_CHECK_MILLIS),
   ]);
 }
 

@@ -182,10 +182,10 @@ function addSurroundings(sources: OperationSources, registers: Registry[]): void
   const open: Gauge = new Gauge({
     name: 'quorate_connections',
     help: 'Connections of clients, by listener.',
-    labelNames: ['door'],
+    labelNames: ['listener'],
     registers,
     async collect() {
-      for (const [door, count] of await connections()) open.set({ door }, count);
+      for (const [listener, count] of await connections()) open.set({ listener }, count);
     },
   });
   gauge('quorate_peer_connections', 'Nodes with connections in both directions.', peers, registers);

@@ -18,7 +18,7 @@ import { decodePeerMessages } from '../wire/peer-messages.ts';
 import { decodeRequests } from '../wire/requests.ts';
 import { decodeLoadReport } from '../wire/load-report.ts';
 import { decodeRoom } from '../wire/memory-report.ts';
-import { decodeUsageQuestion, decodeUsageTold } from '../wire/usage.ts';
+import { decodeUsageQuestion, decodeUsageReport } from '../wire/usage.ts';
 import type { Leading } from './leading.ts';
 import type { UsageExchange } from './usage-exchange.ts';
 
@@ -98,8 +98,8 @@ export class PeerEvents {
         // The answer may contain ids of users.
         if (trust === 'recorded') usage.receiveQuestion(from, decodeUsageQuestion(payload));
         return;
-      case 'usageTold':
-        usage.receiveTold(from, decodeUsageTold(payload));
+      case 'usageReported':
+        usage.receiveReported(from, decodeUsageReport(payload));
         return;
       case 'leaving':
         forwarder.peerLeaves(from);

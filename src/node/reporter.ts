@@ -22,7 +22,7 @@ export class Reporter {
     const { init, self, view, transport, usage, pace } = this.#parts;
     const replicas = [...this.#core.partitions.values()];
     const rules = rulesInForce(replicas);
-    usage.look(rules);
+    usage.peek(rules);
     const { nodeId, version: release } = init;
     const own = reportOf(this.#core, {
       nodeId,

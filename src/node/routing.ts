@@ -4,9 +4,9 @@
  */
 import { partitionOf } from '../partition/hash.ts';
 import type { Timing } from '../config/config.ts';
-import { LocalShares, type WantedShare } from '../limiter/local-shares.ts';
-import { CurrentBook } from '../matching/current-book.ts';
-import { EarlierBooks } from '../matching/earlier-books.ts';
+import { LocalLimits, type WantedLimit } from '../limiter/local-limits.ts';
+import { CurrentRuleSet } from '../matching/current-rule-set.ts';
+import { EarlierRuleSets } from '../matching/earlier-rule-sets.ts';
 import { DegradedDecisions } from '../matching/degraded-decisions.ts';
 import { MatchedRequests } from '../matching/matched-requests.ts';
 import type { MatchedRequestsInit } from '../matching/matched-requests-init.ts';
@@ -47,7 +47,7 @@ export interface Routing {
 /** Creates the request path. */
 export function newRouting(routing: RoutingInit): Routing {
   const { init, placement, partitions, hearsOfLeaders } = routing;
-  const { nodeId, config, clocks, doorMillis, random, send, gather, isConnected, queues } = init;
+  const { nodeId, config, clocks, listenerMillis, random, send, gather, isConnected, queues } = init;
   const { monotonicMillis } = clocks;
   const { electionMillis, requestDeadlineMillis, tickMillis } = config.timing;
   const silentTicksMax = silentTicksOf(config.timing);
@@ -55,7 +55,7 @@ export function newRouting(routing: RoutingInit): Routing {
     nodeId,
     partitions,
     monotonicMillis,
-    doorMillis,
+    listenerMillis,
     send,
     gather,
     isConnected,
@@ -72,7 +72,7 @@ export function newRouting(routing: RoutingInit): Routing {
     forwarder,
     partitionOf: (userId) => partitionOf(userId, config.partitions),
     monotonicMillis,
-    doorMillis,
+    listenerMillis,
     deadlineMillis: requestDeadlineMillis,
     silentTicksMax,
     pauseMillisMin: tickMillis,
@@ -80,26 +80,26 @@ export function newRouting(routing: RoutingInit): Routing {
     electionMillisMax: 2 * electionMillis,
     breakerTicksMin: breakerTicksOf(config.timing),
     // Long enough for a slow leader: a leader that reads the probe too late does not say that it leads.
-    lookMillis: Math.min(requestDeadlineMillis, 4 * electionMillis),
-    lookPauseTicks: Math.ceil(electionMillis / (2 * tickMillis)),
+    searchMillis: Math.min(requestDeadlineMillis, 4 * electionMillis),
+    searchPauseTicks: Math.ceil(electionMillis / (2 * tickMillis)),
     openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
   });
   return { forwarder, router, requests: newMatchedRequests(routing, router) };
 }
 
 function newMatchedRequests({ init, state, ask, partitions }: RoutingInit, router: Router): MatchedRequests {
-  const { nodeId, config, clocks, doorMillis, random, queues } = init;
+  const { nodeId, config, clocks, listenerMillis, random, queues } = init;
   const { monotonicMillis } = clocks;
-  const books = new CurrentBook();
-  const earlier = new EarlierBooks(monotonicMillis);
+  const ruleSets = new CurrentRuleSet();
+  const earlier = new EarlierRuleSets(monotonicMillis);
   const nodeCount = (): number => state()?.nodes.length ?? config.founders.length;
-  const shares = new LocalShares();
+  const localLimits = new LocalLimits();
   const process = random(FIRST_ID_BOUND);
   let count = 0;
   return new MatchedRequests({
-    book: () => {
+    ruleSet: () => {
       const known = state();
-      return known === undefined ? 'starting' : books.of(known);
+      return known === undefined ? 'starting' : ruleSets.of(known);
     },
     earlier: () => earlier.of(state()?.matchedBefore),
     partitionOf: (userId) => router.partitionOf(userId),
@@ -108,16 +108,16 @@ function newMatchedRequests({ init, state, ask, partitions }: RoutingInit, route
     tried: (ruleId, wouldAllow) => init.tried?.(ruleId, wouldAllow),
     newAttempt: () => attemptOf(nodeId, process + (count += 1)),
     monotonicMillis,
-    doorMillis,
+    listenerMillis,
     deadlineMillis: config.timing.requestDeadlineMillis,
     waitingMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
     degraded: new DegradedDecisions({
       takeLocal: (limits) => {
-        const wanted = localSharesOf(limits, nodeCount());
+        const wanted = localLimitsOf(limits, nodeCount());
         const takenMillis = monotonicMillis();
         return {
-          waitMillis: shares.take(wanted, takenMillis),
-          giveBack: () => shares.giveBack(wanted, takenMillis),
+          waitMillis: localLimits.take(wanted, takenMillis),
+          giveBack: () => localLimits.giveBack(wanted, takenMillis),
         };
       },
       monotonicMillis,
@@ -134,7 +134,7 @@ function attemptOf(nodeId: number, count: number): number {
 /**
  * What a single node may grant under these limits by fail mode `local`. All nodes together grant at most the limit.
  */
-export function localSharesOf(limits: readonly MatchedLimit[], nodes: number): WantedShare[] {
+export function localLimitsOf(limits: readonly MatchedLimit[], nodes: number): WantedLimit[] {
   return limits.map(({ ruleId, window, userId, cost }) => ({
     name: `${ruleId}\n${userId}`,
     limit: Math.floor(window.limit / nodes),

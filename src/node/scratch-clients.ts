@@ -8,12 +8,12 @@ import { pino } from 'pino';
 import type { AskAnswer } from '../api/question.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../config/http-settings.ts';
 import type { ClusterConfig } from '../config/config.ts';
-import { HttpDoor } from '../http/http-door.ts';
-import { RespDoor } from '../resp/resp-door.ts';
+import { HttpListener } from '../http/http-listener.ts';
+import { RespListener } from '../resp/resp-listener.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import { accessOf } from './access.ts';
-import { behindDoor, viewOf } from './behind-door.ts';
-import { DoorUsage } from './door-usage.ts';
+import { nodeApi, viewOf } from './node-api.ts';
+import { ListenerUsage } from './listener-usage.ts';
 import type { NodeCore } from './node-core.ts';
 import type { Clocks } from './node-core-init.ts';
 import { NodeMonitor } from './node-monitor.ts';
@@ -54,8 +54,8 @@ export interface ScratchClientsInit {
 
 /** The listeners and clients of one node. */
 export class ScratchClients {
-  readonly #http: HttpDoor;
-  readonly #resp: RespDoor;
+  readonly #http: HttpListener;
+  readonly #resp: RespListener;
   readonly #sockets: Socket[] = [];
   #asked = 0;
 
@@ -64,12 +64,12 @@ export class ScratchClients {
     const readiness = new NodeReadiness({ groups: 1, isFounder: true });
     readiness.started(core);
     const logger = pino({ level: 'silent' });
-    const usage = new DoorUsage(clocks);
+    const usage = new ListenerUsage(clocks);
     const view = viewOf({ config, nodeId }, readiness, clocks);
     const access = accessOf({ configured: [], tokens: () => core.tokens, isBehind: () => false });
     const slow = new SlowDecisions({ ...clocks, logger });
     const pace = new NodePace(usage, clocks.monotonicMillis);
-    const behind = behindDoor({ nodeId }, {}, { readiness, view, usage, access, slow, shedder, pace });
+    const behind = nodeApi({ nodeId }, {}, { readiness, view, usage, access, slow, shedder, pace });
     const node = {
       ...behind,
       answered(...counted: Parameters<typeof behind.answered>): void {
@@ -78,7 +78,7 @@ export class ScratchClients {
       },
     };
     const common = { node, address: { host: HOST, port: 0 }, logger, ...clocks, accepted: () => undefined };
-    this.#http = new HttpDoor({
+    this.#http = new HttpListener({
       ...common,
       monitor: new NodeMonitor({ readiness, view, usage, clocks }),
       diagnostics: { diagnose: () => undefined },
@@ -86,7 +86,7 @@ export class ScratchClients {
       observe: () => undefined,
       settings: () => HTTP_SETTINGS_DEFAULTS,
     });
-    this.#resp = new RespDoor({ ...common, version: '', atTurnEnd: soon });
+    this.#resp = new RespListener({ ...common, version: '', atTurnEnd: soon });
   }
 
   /**

@@ -140,7 +140,7 @@ export class ScratchCluster {
       hash,
       clocks,
       shedding: shedder,
-      doorMillis: clocks.monotonicMillis,
+      listenerMillis: clocks.monotonicMillis,
       random: (bound) => (nodeId * 7_919) % bound,
       defer: this.#soon,
       gather: this.#soon,

@@ -4,7 +4,7 @@
  * Every step has a bound, so that no client, peer or group can hold up the end.
  */
 import { setImmediate as afterReading, setTimeout as delay } from 'node:timers/promises';
-import type { FrontDoor } from '../api/front-door.ts';
+import type { ApiListener } from '../api/api-listener.ts';
 import type { NodeCore } from './node-core.ts';
 
 /** Time limits of a stop. */
@@ -25,7 +25,7 @@ const LINGER_MILLIS_MAX = 800;
 const LAST_ANSWERS_MILLIS_MAX = 500;
 /** Independent of the deadline: the process may be killed at some time, and its disk should be closed before. */
 const OPEN_MILLIS_MAX = 6_000;
-const LOOK_MILLIS = 10;
+const CHECK_MILLIS = 10;
 
 /** The time limits of a stop. @param deadlineMillis deadline of requests */
 export function stopLimits(deadlineMillis: number): StopLimits {
@@ -39,11 +39,11 @@ export function stopLimits(deadlineMillis: number): StopLimits {
 /** Stops serving. Resolves when nobody waits for this node any more, or the time limits are over. */
 export async function takeLeave(
   core: NodeCore,
-  doors: readonly FrontDoor[],
+  listeners: readonly ApiListener[],
   limits: StopLimits,
 ): Promise<void> {
   core.leave();
-  while (!core.hasLeft) await delay(LOOK_MILLIS);
+  while (!core.hasLeft) await delay(CHECK_MILLIS);
   const { lingerMillisMin, lingerMillisMax, openMillisMax } = limits;
   const handedOverAt = performance.now();
   const lingered = (): number => performance.now() - handedOverAt;
@@ -51,28 +51,28 @@ export async function takeLeave(
   // nothing.
   while (
     lingered() < lingerMillisMin ||
-    (lingered() < lingerMillisMax && (await connectionCount(doors)) > 0)
+    (lingered() < lingerMillisMax && (await connectionCount(listeners)) > 0)
   ) {
-    await delay(LOOK_MILLIS);
+    await delay(CHECK_MILLIS);
   }
   // After the event loop was blocked, timers run first. Read what arrived meanwhile before closing idle
   // connections.
   await afterReading();
-  const closed = Promise.all(doors.map(async (door) => door.close()));
+  const closed = Promise.all(listeners.map(async (listener) => listener.close()));
   const isOver = closed.then(() => true);
   const closedAt = performance.now();
   const waited = (): number => performance.now() - closedAt;
   while (waited() < openMillisMax) {
-    const isClosed = await Promise.race([isOver, delay(LOOK_MILLIS, false)]);
+    const isClosed = await Promise.race([isOver, delay(CHECK_MILLIS, false)]);
     if (isClosed && core.isIdle) break;
   }
   core.router.close();
   // A client that never finishes its request must not prevent the disk from being closed.
-  for (const door of doors) door.closeAllConnections();
+  for (const listener of listeners) listener.closeAllConnections();
   await closed;
 }
 
-async function connectionCount(doors: readonly FrontDoor[]): Promise<number> {
-  const counts = await Promise.all(doors.map(async (door) => door.connectionCount()));
+async function connectionCount(listeners: readonly ApiListener[]): Promise<number> {
+  const counts = await Promise.all(listeners.map(async (listener) => listener.connectionCount()));
   return counts.reduce((sum, count) => sum + count, 0);
 }

@@ -3,15 +3,12 @@
  * node is drained, and when it is excluded from its cluster.
  */
 import type { Unavailable } from '../api/answer.ts';
-import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { NodeApi } from '../api/api-listener.ts';
 import { settleRequest } from '../matching/settlements.ts';
 import type { NodeCore } from './node-core.ts';
 import type { NodeReadiness } from './readiness.ts';
 
-type Taken = Pick<
-  NodeBehindDoor,
-  'ask' | 'allowListed' | 'look' | 'refund' | 'operate' | 'setUsed' | 'customer'
->;
+type Taken = Pick<NodeApi, 'ask' | 'allowListed' | 'peek' | 'refund' | 'operate' | 'setUsed' | 'customer'>;
 
 const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
 const DRAINING: Unavailable = { kind: 'unavailable', reason: 'draining', proposed: false };
@@ -40,12 +37,12 @@ export function takenRequests(readiness: NodeReadiness): Taken {
     allowListed(request, done) {
       const core = serving();
       if (core === undefined) done(refusal());
-      else core.requests.askListed(request, (asked, told) => core.ask(asked, told), done);
+      else core.requests.askListed(request, (asked, reported) => core.ask(asked, reported), done);
     },
-    look(question, done) {
+    peek(question, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
-      else core.requests.looks.ask(question, done);
+      else core.requests.peeks.ask(question, done);
     },
     refund(question, done) {
       const core = serving();

@@ -5,7 +5,7 @@
  */
 import type { ChangeDone, ChangeMade, TokenChange } from '../api/cluster-change.ts';
 import {
-  type AccessBehindDoor,
+  type AccessApi,
   type Caller,
   infoOfToken,
   partsOfToken,
@@ -44,7 +44,7 @@ export function newTokens(
 }
 
 /** The tokens, as one node knows and changes them. */
-export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
+export class Tokens implements Omit<AccessApi, 'failed'> {
   readonly #init: TokensInit;
   /** The table that `#byId` was made of. */
   #table: TokenTable | undefined;
@@ -67,7 +67,7 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
 
   /** `closed`: every request needs a token. */
   readonly mode = (): 'open' | 'closed' => {
-    this.#look();
+    this.#peek();
     return this.#isClosed ? 'closed' : 'open';
   };
 
@@ -75,22 +75,22 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
   readonly callerOf = (token: string): Caller | undefined => {
     const parts = partsOfToken(token);
     if (parts === undefined) return undefined;
-    const entry = this.#look().get(parts.id);
+    const entry = this.#peek().get(parts.id);
     return isSecretOf(entry, parts.secret) ? entry : undefined;
   };
 
   /** The caller with this token id. */
-  readonly callerById = (id: string): Caller | undefined => this.#look().get(id);
+  readonly callerById = (id: string): Caller | undefined => this.#peek().get(id);
 
   /** All tokens without their secrets. */
   readonly tokens = (): (TokenInfo & { readonly isConfigured: boolean })[] =>
-    [...this.#look().values()].map((entry) => ({
+    [...this.#peek().values()].map((entry) => ({
       ...infoOfToken(entry),
       isConfigured: this.#isConfigured(entry.id),
     }));
 
   /** The current tokens by id. */
-  #look(): ReadonlyMap<string, TokenEntry> {
+  #peek(): ReadonlyMap<string, TokenEntry> {
     const table = this.#init.state()?.tokens;
     if (table !== this.#table) {
       const all = [...(table?.entries ?? []), ...this.#init.configured];
@@ -117,7 +117,7 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
       return this.#ask({ revoke, canOpen: canOpen || hasAdmin(this.#init.configured) }, {}, done);
     }
     const { token, entry } = drawToken(change.create, Math.floor(this.#init.wallMillis()));
-    if (this.#look().has(entry.id)) return done({ ok: false, reason: 'tokenExists' });
+    if (this.#peek().has(entry.id)) return done({ ok: false, reason: 'tokenExists' });
     this.#ask({ create: entry }, { made: { info: infoOfToken(entry), token } }, done);
   }
 

@@ -7,7 +7,12 @@ import { USAGE_COLUMNS, type UsageQuery, type UsageResult } from '../api/usage.t
 import { type NodeUsage, reportOf, zeros } from '../usage/node-usage.ts';
 import { Calls, type Question } from '../wire/calls.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
-import { encodeUsageQuestion, encodeUsageTold, type UsageQuestion, type UsageTold } from '../wire/usage.ts';
+import {
+  encodeUsageQuestion,
+  encodeUsageReport,
+  type UsageQuestion,
+  type UsageReported,
+} from '../wire/usage.ts';
 
 /** A node that has not answered by then is listed as silent. */
 export const USAGE_DEADLINE_MILLIS = 1_000;
@@ -42,7 +47,7 @@ export class UsageExchange {
       return;
     }
     const untilMinute = Math.floor(clocks.wallMillis() / MINUTE_MILLIS);
-    const told = new Map([[nodeId, this.#counted(query, untilMinute)]]);
+    const reported = new Map([[nodeId, this.#counted(query, untilMinute)]]);
     const silent: NodeId[] = [];
     const others = this.#nodes().filter((node) => node !== nodeId);
     this.#questions += 1;
@@ -50,13 +55,13 @@ export class UsageExchange {
     const maybeEnd = (): void => {
       if (waitsFor > 0) return;
       this.#questions -= 1;
-      done({ ok: true, report: reportOf({ query, untilMinute, told, silent }) });
+      done({ ok: true, report: reportOf({ query, untilMinute, reported, silent }) });
     };
     const until = clocks.monotonicMillis() + USAGE_DEADLINE_MILLIS;
     for (const to of others)
       this.#call({ to, query, untilMinute, until }, (usage) => {
         if (usage === undefined) silent.push(to);
-        else told.set(to, usage);
+        else reported.set(to, usage);
         waitsFor -= 1;
         maybeEnd();
       });
@@ -89,11 +94,15 @@ export class UsageExchange {
 
   /** Answers the question of another node. */
   receiveQuestion(from: NodeId, { id, query, untilMinute }: UsageQuestion): void {
-    this.#init.send(from, 'usageTold', encodeUsageTold({ id, usage: this.#counted(query, untilMinute) }));
+    this.#init.send(
+      from,
+      'usageReported',
+      encodeUsageReport({ id, usage: this.#counted(query, untilMinute) }),
+    );
   }
 
   /** Takes the answer of another node. */
-  receiveTold(from: NodeId, { id, usage }: UsageTold): void {
+  receiveReported(from: NodeId, { id, usage }: UsageReported): void {
     this.#calls?.answered(from, id, usage);
   }
 

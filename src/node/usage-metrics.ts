@@ -5,7 +5,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { USAGE_OUTCOMES, type UsageColumn, type UsageOutcome } from '../api/usage.ts';
 import { RECENT_MINUTES, type AlertFigures } from '../usage/recent-figures.ts';
-import type { DoorUsage } from './door-usage.ts';
+import type { ListenerUsage } from './listener-usage.ts';
 
 function isOutcome(column: UsageColumn): column is UsageOutcome {
   const outcomes: readonly string[] = USAGE_OUTCOMES;
@@ -30,7 +30,7 @@ const ALERTS: readonly (readonly [string, keyof AlertFigures, string])[] = [
 ];
 
 /** Registers the metrics. */
-export function addUsageMetrics(usage: DoorUsage, registry: Registry): void {
+export function addUsageMetrics(usage: ListenerUsage, registry: Registry): void {
   const registers = [registry];
   const decisions: Counter = new Counter({
     name: 'quorate_decisions_total',
@@ -43,15 +43,15 @@ export function addUsageMetrics(usage: DoorUsage, registry: Registry): void {
         if (isOutcome(outcome)) decisions.inc({ rule, outcome }, count);
     },
   });
-  const trials: Counter = new Counter({
+  const shadows: Counter = new Counter({
     name: 'quorate_shadow_decisions_total',
     help: 'Decisions of shadow rules on requests that all other rules let through: wouldAllow, wouldDeny.',
     labelNames: ['rule', 'outcome'],
     registers,
     collect() {
-      trials.reset();
+      shadows.reset();
       for (const [rule, outcome, count] of usage.totals())
-        if (!isOutcome(outcome)) trials.inc({ rule, outcome }, count);
+        if (!isOutcome(outcome)) shadows.inc({ rule, outcome }, count);
     },
   });
   const limits: Gauge = new Gauge({

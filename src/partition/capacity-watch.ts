@@ -12,7 +12,7 @@ interface Replica {
   readonly stateBytes: number;
   limitRoom(room: Room): void;
   /** See `Housekeeping.look`. */
-  readonly housekeeping: { look(visitsMax: number): number };
+  readonly housekeeping: { check(visitsMax: number): number };
 }
 
 /** The dependencies of a `CapacityWatch`. */
@@ -22,7 +22,7 @@ export interface CapacityWatchInit {
   /** The other nodes that replicate a partition led by this node; none if this node does not lead it. */
   readonly followersOf: (partition: number) => Iterable<NodeId>;
   /** Reports this node's room to every other node. */
-  readonly tell: (room: Room) => void;
+  readonly announce: (room: Room) => void;
   /** Called when this node begins to refuse requests at capacity, and when it has not refused any for a while. */
   readonly refusing?: ((isRefusing: boolean, report: CapacityReport) => void) | undefined;
 }
@@ -39,9 +39,9 @@ export interface CapacityReport {
 /** The interval of checks. A flood fills a few megabytes in that time. */
 const CHECK_MILLIS = 100;
 /** Items visited per check, all partitions together: about a millisecond of work. */
-export const IDLE_LOOKS = 4_096;
+export const IDLE_CHECKS = 4_096;
 /** A report is repeated at this interval, for nodes that missed it. */
-const TELL_MILLIS = 1_000;
+const REPORT_MILLIS = 1_000;
 /** Without a refusal for this long, the node no longer counts as refusing. */
 const REFUSING_MILLIS = 10_000;
 
@@ -51,7 +51,7 @@ export class CapacityWatch {
   readonly #budget = new NodeBudget();
   readonly #peers = new PeerRooms();
   #checksAtMillis = -Infinity;
-  #tellsAtMillis = -Infinity;
+  #reportsAtMillis = -Infinity;
   /** At least one partition was limited. */
   #hasLimited = false;
   #refusedAtMillis = -Infinity;
@@ -102,9 +102,9 @@ export class CapacityWatch {
     const before = this.#room;
     const room = lesser(this.#budget.update(this.#stateBytes()), this.#isShortOfHeap ? 'full' : 'free');
     this.#room = room;
-    if (room !== before || (room !== 'free' && now >= this.#tellsAtMillis)) {
-      this.#tellsAtMillis = now + TELL_MILLIS;
-      this.#init.tell(room);
+    if (room !== before || (room !== 'free' && now >= this.#reportsAtMillis)) {
+      this.#reportsAtMillis = now + REPORT_MILLIS;
+      this.#init.announce(room);
     }
     this.#limitPartitions(room, this.#peers.isAnyShort(now));
     this.#noteRefusing(now);
@@ -117,10 +117,10 @@ export class CapacityWatch {
    */
   #searchIdle(): void {
     const replicas = [...this.#init.partitions.values()];
-    let left = IDLE_LOOKS;
+    let left = IDLE_CHECKS;
     for (let turns = 0; turns < replicas.length && left > 0; turns += 1) {
       this.#nextTurn = (this.#nextTurn + 1) % replicas.length;
-      left -= replicas[this.#nextTurn]!.housekeeping.look(left);
+      left -= replicas[this.#nextTurn]!.housekeeping.check(left);
     }
   }
 

@@ -57,13 +57,13 @@ export class Housekeeping {
    * Called regularly: searches for idle items even if no room is needed, and asks for a sweep if it is worthwhile.
    * Returns how many items it visited, at most `visitsMax`.
    */
-  look(visitsMax: number): number {
+  check(visitsMax: number): number {
     if (this.#idle === undefined || this.isLowDisk) return 0;
     if (this.#idle.isDue()) {
       this.#isDue = true;
       this.#init.requestProposal();
     }
-    return this.#idle.look(visitsMax);
+    return this.#idle.check(visitsMax);
   }
 
   /** Called when there is a place in the log: should a sweep take it? */

@@ -88,7 +88,7 @@ export class IdleSweeps {
   }
 
   /** Continues the survey if it is worthwhile. Returns how many items it visited, at most `visitsMax`. */
-  look(visitsMax: number): number {
+  check(visitsMax: number): number {
     const { machine, clock } = this.#init;
     if (this.#due > 0 || machine.stateBytes === 0 || this.#isPausing) return 0;
     const nowMillis = clock.nowMillis();
@@ -97,7 +97,7 @@ export class IdleSweeps {
       this.#survey = machine.survey();
       this.#isChanged = false;
     }
-    const visits = this.#survey.look(visitsMax, nowMillis);
+    const visits = this.#survey.check(visitsMax, nowMillis);
     if (this.#survey.isDone) this.#surveyed(this.#survey, nowMillis);
     return visits;
   }

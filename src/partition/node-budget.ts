@@ -35,7 +35,7 @@ export function stateBytesDefault({ heapBytesMax, memoryBytes }: Memory): number
 }
 
 /** The fraction of the heap for the logs of all groups, as far as these are not in proportion to their states. */
-const LOG_HEAP_SHARE = 1 / 8;
+const LOG_HEAP_FRACTION = 1 / 8;
 /** An entry of a few requests takes this many times the bytes that it is counted with. */
 const ENTRY_HEAP_FACTOR = 5;
 /** Below this, snapshots would cost more than they free. */
@@ -46,8 +46,8 @@ const SNAPSHOT_EVERY_BYTES_MIN = 64 << 10;
  * most `most`.
  */
 export function snapshotEveryBytes({ heapBytesMax }: Memory, groups: number, most: number): number {
-  const share = (heapBytesMax * LOG_HEAP_SHARE) / ENTRY_HEAP_FACTOR / Math.max(1, groups);
-  return Math.floor(Math.min(most, Math.max(SNAPSHOT_EVERY_BYTES_MIN, share)));
+  const fraction = (heapBytesMax * LOG_HEAP_FRACTION) / ENTRY_HEAP_FACTOR / Math.max(1, groups);
+  return Math.floor(Math.min(most, Math.max(SNAPSHOT_EVERY_BYTES_MIN, fraction)));
 }
 
 /** The budget of this node. */

@@ -3,7 +3,7 @@
  * applied state proves to be over the limit. Other requests are answered once their log entry is applied.
  */
 import type { UnavailableReason } from '../api/refusals.ts';
-import type { LookRequest } from '../api/look.ts';
+import type { PeekRequest } from '../api/peek.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { Answer, LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type {
@@ -41,7 +41,7 @@ export class Partition implements GroupApplication {
   /** Requests that came before this leader had applied everything that former leaders decided. */
   #early: Early[] = [];
   /** Peeks that wait for a quorum. */
-  #looks = 0;
+  #peeks = 0;
   readonly #waiters: Waiters;
   readonly #quick: QuickAnswers;
   /** They go before the waiting requests. */
@@ -82,7 +82,7 @@ export class Partition implements GroupApplication {
 
   /** Requests that wait for the log or for their entry to be applied, and peeks that wait for a quorum. */
   get waitingCount(): number {
-    return this.#looks + this.#early.length + this.#waiters.pendingCount + this.#waiters.inflightCount;
+    return this.#peeks + this.#early.length + this.#waiters.pendingCount + this.#waiters.inflightCount;
   }
 
   stats(): ReturnType<LimiterStateMachine['stats']> {
@@ -127,9 +127,9 @@ export class Partition implements GroupApplication {
 
   /** Called each second with what most wall clocks have reached; the leader logs how far UTC is ahead. */
   followUtc(utcMillis = -Infinity): void {
-    const mayTell = this.#isLeader && this.#canDecide && !this.housekeeping.isLowDisk;
+    const mayReport = this.#isLeader && this.#canDecide && !this.housekeeping.isLowDisk;
     const aheadMillis = Math.floor(utcMillis) - this.clock.nowMillis();
-    if (this.#own.wantUtc(mayTell ? aheadMillis : 0, this.#term)) this.#init.requestProposal();
+    if (this.#own.wantUtc(mayReport ? aheadMillis : 0, this.#term)) this.#init.requestProposal();
   }
 
   /** Close to a full disk nothing more is proposed. */
@@ -160,8 +160,8 @@ export class Partition implements GroupApplication {
       return;
     }
     switch (request.ask) {
-      case 'look':
-        return this.#look(request, done);
+      case 'peek':
+        return this.#peek(request, done);
       case 'refund':
       case 'customer':
         return this.#propose(request, deadlineMillis, done); // Its grant may be on the way.
@@ -171,13 +171,13 @@ export class Partition implements GroupApplication {
   }
 
   /** Answers once a quorum confirms that this node leads, so it includes every decision answered before. */
-  #look(request: LookRequest, done: Done): void {
-    this.#looks += 1;
+  #peek(request: PeekRequest, done: Done): void {
+    this.#peeks += 1;
     this.#init.readIndex((index) => {
-      this.#looks -= 1;
+      this.#peeks -= 1;
       // The new leader is not known here yet.
       if (index === undefined) done({ kind: 'notLeader', leader: NO_NODE, term: this.#term });
-      else done(this.#quick.look(request));
+      else done(this.#quick.peek(request));
     });
   }
 

@@ -6,7 +6,7 @@
  * log judges the others.
  */
 import type { AllowRequest } from '../api/request.ts';
-import type { LookRequest } from '../api/look.ts';
+import type { PeekRequest } from '../api/peek.ts';
 import type { Answer, LoggedRequest } from '../api/user-request.ts';
 import type { TimestampBound } from '../limiter/admission.ts';
 import type { Decision } from '../limiter/decision.ts';
@@ -76,11 +76,11 @@ export class QuickAnswers {
   }
 
   /** Answers a peek from the applied state. */
-  look(request: LookRequest): Answer {
+  peek(request: PeekRequest): Answer {
     const { machine, nowMillis } = this.#init;
     if (machine.ruleTable === undefined) return unavailable('starting', false);
-    const standing = machine.look(request, nowMillis());
-    return standing === undefined ? unknownRule(request.ruleId ?? '') : { kind: 'standing', standing };
+    const keyStatus = machine.peek(request, nowMillis());
+    return keyStatus === undefined ? unknownRule(request.ruleId ?? '') : { kind: 'keyStatus', keyStatus };
   }
 
   /**

@@ -3,7 +3,7 @@
  * role `admin` may run all commands; a command that is missing here is only for it. Without a token, a client of a
  * closed cluster can only send one, or leave.
  */
-import type { AccessBehindDoor, Role } from '../api/token.ts';
+import type { AccessApi, Role } from '../api/token.ts';
 import { ROLES } from '../api/token.ts';
 import type { Command } from './command.ts';
 import type { CommandArguments } from './command-arguments.ts';
@@ -26,7 +26,7 @@ export const COMMAND_ROLES: Readonly<Record<string, Roles>> = {
   MATCH: DECIDE,
   'CL.THROTTLE': DECIDE,
   REFUND: DECIDE,
-  LOOK: WHO_ASKS,
+  PEEK: WHO_ASKS,
   INFO: WHO_ASKS,
   DBSIZE: WHO_ASKS,
   CONFIG: WHO_ASKS,
@@ -57,7 +57,7 @@ export function refusalOfCommand(
   command: Command,
   args: CommandArguments,
   session: Session,
-  access: AccessBehindDoor,
+  access: AccessApi,
 ): ErrorReply | undefined {
   const mode = access.mode();
   if (mode === 'open') return undefined;
@@ -98,7 +98,7 @@ function nameOf({ name, subcommands }: Command, args: CommandArguments): string 
  */
 export function callerOfSession(
   { tokenId }: Session,
-  access: AccessBehindDoor,
-): ReturnType<AccessBehindDoor['callerById']> {
+  access: AccessApi,
+): ReturnType<AccessApi['callerById']> {
   return tokenId === undefined ? undefined : access.callerById(tokenId);
 }

@@ -2,7 +2,7 @@
  * What a command is: its entry in the table, and the interface through which it uses its connection and its listener.
  */
 import type { AskAnswer, Question } from '../api/question.ts';
-import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { NodeApi } from '../api/api-listener.ts';
 import type { ALLOW_STATUS } from '../api/refusals.ts';
 import type { AnswerFormat } from './answer-queue.ts';
 import type { CommandArguments } from './command-arguments.ts';
@@ -11,7 +11,7 @@ import type { KeptForAll } from './kept-bytes.ts';
 import type { Session } from './session.ts';
 
 /** The counters of the listener, since the node started. */
-export interface DoorCounts {
+export interface ListenerCounts {
   connections: number;
   /** Connections that were refused because there were too many. */
   rejected: number;
@@ -21,8 +21,8 @@ export interface DoorCounts {
 }
 
 /** The state that all connections share. */
-export interface DoorState {
-  readonly node: NodeBehindDoor;
+export interface ListenerState {
+  readonly node: NodeApi;
   /** The release of the package. */
   readonly version: string;
   readonly monotonicMillis: () => number;
@@ -32,7 +32,7 @@ export interface DoorState {
   readonly connectionsMax: number;
   /** The bytes kept for all connections together: of unfinished commands, and of answers that were not read. */
   readonly kept: KeptForAll;
-  readonly counts: DoorCounts;
+  readonly counts: ListenerCounts;
   readonly sessions: () => Iterable<Session>;
   readonly commands: Commands;
 }
@@ -49,7 +49,7 @@ export interface Call {
   /** Argument 0 is the name. They are only valid until `run` returns. */
   readonly args: CommandArguments;
   readonly session: Session;
-  readonly door: DoorState;
+  readonly listener: ListenerState;
   /**
    * Asks the node. The answer is sent in the place of this command, in the form that `format` writes.
    *

@@ -4,7 +4,7 @@
  */
 import type { AskAnswer, Question } from '../api/question.ts';
 import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
-import type { DoorCounts, DoorState } from './command.ts';
+import type { ListenerCounts, ListenerState } from './command.ts';
 import { writeAllow } from './commands/answer-forms.ts';
 import type { Reply } from './reply.ts';
 import { ReplyWriter } from './reply-writer.ts';
@@ -29,7 +29,7 @@ function bytesOfShed(): Buffer {
 /** What it is built from. */
 export interface ConnectionAnswersInit {
   readonly session: Session;
-  readonly door: DoorState;
+  readonly listener: ListenerState;
   /** Called when something can be sent. */
   readonly mark: () => void;
 }
@@ -89,12 +89,12 @@ export class ConnectionAnswers {
   /** See `Call`. */
   ask(question: Question, format: AnswerFormat, quantity: number): void {
     const place = this.#queue.reserve(format, quantity);
-    const { session, door } = this.#init;
+    const { session, listener } = this.#init;
     const startedMillis = session.lastMillis;
-    const share = door.node.shedding.entered(session.client, 1);
+    const load = listener.node.shedding.entered(session.client, 1);
     // Most requests come here, so it creates only one closure.
-    door.node.ask(question, (answer) => {
-      door.node.shedding.left(share, 1);
+    listener.node.ask(question, (answer) => {
+      listener.node.shedding.left(load, 1);
       this.#answered(question, answer, startedMillis);
       this.#queue.settle(place, answer);
       if (this.#queue.isReady && !this.#isOver) this.#init.mark();
@@ -104,11 +104,11 @@ export class ConnectionAnswers {
   /** See `Call`. */
   askAtLength(question: Question, replyTo: (answer: AskAnswer) => Reply): void {
     const reply = this.later(DESCRIBED_BYTES_MAX);
-    const { session, door } = this.#init;
+    const { session, listener } = this.#init;
     const startedMillis = session.lastMillis;
-    const share = door.node.shedding.entered(session.client, 1);
-    door.node.ask(question, (answer) => {
-      door.node.shedding.left(share, 1);
+    const load = listener.node.shedding.entered(session.client, 1);
+    listener.node.ask(question, (answer) => {
+      listener.node.shedding.left(load, 1);
       this.#answered(question, answer, startedMillis);
       reply(replyTo(answer));
     });
@@ -127,14 +127,14 @@ export class ConnectionAnswers {
   }
 
   #answered(question: Question, answer: AskAnswer, startedMillis: number): void {
-    const { node, counts } = this.#init.door;
+    const { node, counts } = this.#init.listener;
     count(counts, answer);
     node.answered(question, answer, startedMillis);
   }
 
   #countShed(): void {
     if (this.#shed === 0) return;
-    const { node, counts } = this.#init.door;
+    const { node, counts } = this.#init.listener;
     counts.answers.unavailable += this.#shed;
     node.refusedUnread(this.#shed);
     this.#shed = 0;
@@ -142,7 +142,7 @@ export class ConnectionAnswers {
 }
 
 /** Adds one answer to the counters. */
-function count({ answers }: DoorCounts, answer: AskAnswer): void {
+function count({ answers }: ListenerCounts, answer: AskAnswer): void {
   switch (answer.kind) {
     case 'unlimited':
       answers.granted += 1;

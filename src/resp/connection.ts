@@ -4,11 +4,11 @@
  */
 import type { Socket } from 'node:net';
 import { Backlog } from './backlog.ts';
-import type { Call, DoorState } from './command.ts';
+import type { Call, ListenerState } from './command.ts';
 import { refusalOfCommand, refusalOfState } from './command-roles.ts';
 import { fitsArity, unknownCommand, wrongArity } from './command-table.ts';
 import { ConnectionAnswers } from './connection-answers.ts';
-import type { ConnectionLimits } from './door-init.ts';
+import type { ConnectionLimits } from './resp-listener-init.ts';
 import type { Flushable, FlushPass } from './flush-pass.ts';
 import { type ErrorReply, failed, simple } from './reply.ts';
 import { KeptBytes } from './kept-bytes.ts';
@@ -30,7 +30,7 @@ const QUEUED = simple('QUEUED');
 export interface ConnectionInit {
   readonly socket: Socket;
   readonly session: Session;
-  readonly door: DoorState;
+  readonly listener: ListenerState;
   readonly flushPass: FlushPass;
   readonly readPass: ReadPass;
   readonly limits: ConnectionLimits;
@@ -68,24 +68,24 @@ export class Connection implements Flushable, Readable {
   };
 
   constructor(init: ConnectionInit) {
-    const { socket, session, door } = init;
+    const { socket, session, listener } = init;
     this.#init = init;
     this.session = session;
-    this.#backlog = new Backlog(door.monotonicMillis);
-    this.#kept = new KeptBytes(door.kept);
-    const answers = new ConnectionAnswers({ session, door, mark: () => init.flushPass.mark(this) });
+    this.#backlog = new Backlog(listener.monotonicMillis);
+    this.#kept = new KeptBytes(listener.kept);
+    const answers = new ConnectionAnswers({ session, listener, mark: () => init.flushPass.mark(this) });
     this.#answers = answers;
     this.#call = {
       args: this.#parser.arguments,
       session,
-      door,
+      listener,
       ask: (question, format, quantity) => answers.ask(question, format, quantity),
       askAtLength: (question, replyTo) => answers.askAtLength(question, replyTo),
       answerLater: (bytesReserved) => answers.later(bytesReserved),
     };
     socket.on('data', (chunk: Buffer) => {
       if (this.#isDeaf) return;
-      session.lastMillis = door.monotonicMillis();
+      session.lastMillis = listener.monotonicMillis();
       this.#parser.push(chunk);
       this.#backlog.came(chunk.length);
       if (!this.#isHeldUp) {
@@ -129,7 +129,7 @@ export class Connection implements Flushable, Readable {
     this.#updateKept();
     this.#readOnIfRoom();
     // The node wants no new clients. If this client connects again, it goes to another node.
-    if (!this.#isHeldUp && this.#init.door.node.wantsNoClients()) this.leave();
+    if (!this.#isHeldUp && this.#init.listener.node.wantsNoClients()) this.leave();
     this.#finishIfIdle();
   }
 
@@ -173,7 +173,7 @@ export class Connection implements Flushable, Readable {
   }
 
   #read(): void {
-    this.#backlog.check(this.#init.door.node.shedding.isBusy);
+    this.#backlog.check(this.#init.listener.node.shedding.isBusy);
     let commands = 0;
     while (!this.#hasReadAll && !this.#init.socket.destroyed) {
       if (!this.#init.readPass.mayRead()) {
@@ -191,7 +191,7 @@ export class Connection implements Flushable, Readable {
         switch (this.#parser.next()) {
           case 'command':
             commands += 1;
-            this.#init.door.counts.commands += 1;
+            this.#init.listener.counts.commands += 1;
             this.#run();
             break;
           case 'unfinished':
@@ -216,8 +216,8 @@ export class Connection implements Flushable, Readable {
 
   #run(): void {
     const { args } = this.#call;
-    const { access } = this.#init.door.node;
-    const command = this.#init.door.commands.get(args, 0);
+    const { access } = this.#init.listener.node;
+    const command = this.#init.listener.commands.get(args, 0);
     if (command === undefined) {
       // A web page can make a browser send lines to this port, as the body of an HTTP request. None of them must run
       // as a command.
@@ -268,7 +268,7 @@ export class Connection implements Flushable, Readable {
 
   /** True if the node cannot take this command now. */
   get #isShed(): boolean {
-    const { shedding } = this.#init.door.node;
+    const { shedding } = this.#init.listener.node;
     return shedding.refuses(this.session.client, this.#backlog.isLate) || this.#isTooLate;
   }
 
@@ -291,18 +291,18 @@ export class Connection implements Flushable, Readable {
 
   /** True if a limit is reached. @param part compare with this fraction of the limits */
   #isFull(part: number): boolean {
-    const { socket, door, limits } = this.#init;
+    const { socket, listener, limits } = this.#init;
     const unreadBytes = this.#answers.heldBytes + socket.writableLength;
     const openMax = this.#backlog.isLate ? LATE_FACTOR * limits.openMax : limits.openMax;
     if (this.#answers.count >= openMax * part || unreadBytes >= limits.unreadBytesMax * part) return true;
-    return unreadBytes > 0 && door.kept.unreadBytes >= limits.allUnreadBytesMax * part;
+    return unreadBytes > 0 && listener.kept.unreadBytes >= limits.allUnreadBytesMax * part;
   }
 
   /** True if this client has an unfinished command and all clients together have too many bytes of those. */
   get #isOneTooMany(): boolean {
-    const { door, limits } = this.#init;
+    const { listener, limits } = this.#init;
     if (this.#isHeldUp || this.#isDeaf || this.#unfinishedBytes === 0) return false;
-    return door.kept.unfinishedBytes > limits.allUnfinishedBytesMax;
+    return listener.kept.unfinishedBytes > limits.allUnfinishedBytesMax;
   }
 
   /** Updates how many bytes are kept for this client. */

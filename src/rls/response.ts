@@ -1,5 +1,5 @@
 /** Converts the outcomes of a `ListedRequest` to a `RateLimitResponse` of Envoy's rate limit service. Pure. */
-import type { LimitStanding } from '../api/answer.ts';
+import type { LimitStatus } from '../api/answer.ts';
 import type { ListedAnswer, ListOutcome } from '../api/listed.ts';
 import { restoredHeaders } from '../api/restored.ts';
 import { waitHelps } from '../api/waiting.ts';
@@ -59,24 +59,24 @@ function statusOf(outcome: ListOutcome): DescriptorStatus {
     case 'unlimited':
       return { code: 'OK', limitRemaining: UNLIMITED_REMAINING };
     case 'limited': {
-      const { isOver, name, standing, blockedMillis } = outcome;
+      const { isOver, name, limitStatus, blockedMillis } = outcome;
       const code = isOver ? 'OVER_LIMIT' : 'OK';
       const block = blockedMillis === undefined ? {} : { untilResetMillis: blockedMillis };
-      if (standing === undefined) return { code, limitRemaining: 0, ...block };
-      const { limit, windowMillis, remaining } = standing;
+      if (limitStatus === undefined) return { code, limitRemaining: 0, ...block };
+      const { limit, windowMillis, remaining } = limitStatus;
       return {
         code,
         currentLimit: { requestsPerUnit: limit, unit: unitOf(windowMillis), name },
         // Gateways show this to their clients. If a request is denied because of its cost, the rest of the limit
         // would be misleading.
         limitRemaining: isOver ? 0 : remaining,
-        ...(waitHelps(standing) && { untilResetMillis: untilReset(standing, isOver) }),
+        ...(waitHelps(limitStatus) && { untilResetMillis: untilReset(limitStatus, isOver) }),
       };
     }
   }
 }
 
-function untilReset({ retryAfterMillis, resetMillis }: LimitStanding, isOver: boolean): number {
+function untilReset({ retryAfterMillis, resetMillis }: LimitStatus, isOver: boolean): number {
   return isOver ? retryAfterMillis : resetMillis;
 }
 
@@ -85,7 +85,7 @@ function untilReset({ retryAfterMillis, resetMillis }: LimitStanding, isOver: bo
  */
 function restoredOf(lists: readonly ListOutcome[]): readonly HeaderValue[] {
   const restored = lists.map((list) =>
-    list.kind === 'limited' && list.isOver ? (list.standing?.restoredMillis ?? 0) : 0,
+    list.kind === 'limited' && list.isOver ? (list.limitStatus?.restoredMillis ?? 0) : 0,
   );
   const headers = restoredHeaders(Math.max(0, ...restored));
   return Object.entries(headers).map(([key, value]) => ({ key, value }));

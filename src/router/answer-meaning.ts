@@ -8,8 +8,8 @@ import type { Answer, UserAnswer, UserRequest } from '../api/user-request.ts';
 /** Whether an answer fits the request. Another node may have misunderstood it. */
 export function isAnswerTo({ ask }: UserRequest, { kind }: UserAnswer): boolean {
   switch (kind) {
-    case 'standing':
-      return ask === 'look';
+    case 'keyStatus':
+      return ask === 'peek';
     case 'refund':
       return ask === 'refund';
     case 'customer':
@@ -35,7 +35,7 @@ export function isRejection(answer: Answer): boolean {
     case 'invalid':
     case 'conflict':
       return true;
-    case 'standing':
+    case 'keyStatus':
     case 'notLeader':
     case 'unavailable':
       return false;

@@ -24,27 +24,27 @@ export class Breaker {
   /** Tick of the first request since a leader was last heard from. */
   #silentSince: number | undefined;
   /** Key to probe with while the breaker is open; undefined: it is closed. */
-  #lookAt: string | undefined;
+  #searchBy: string | undefined;
   /** Tick of the next probe; `Infinity` while one is running. */
-  #lookDue = Infinity;
+  #searchDue = Infinity;
 
   constructor(limits: BreakerLimits) {
     this.#limits = limits;
   }
 
   get state(): 'closed' | 'open' {
-    return this.#lookAt === undefined ? 'closed' : 'open';
+    return this.#searchBy === undefined ? 'closed' : 'open';
   }
 
   /**
-   * Call once per tick. Returns a key of the partition if a probe is due; the caller must call `lookEnded` when it
+   * Call once per tick. Returns a key of the partition if a probe is due; the caller must call `searchEnded` when it
    * has ended.
    */
   tick(): string | undefined {
     this.#ticks += 1;
-    if (this.#ticks < this.#lookDue) return undefined;
-    this.#lookDue = Infinity;
-    return this.#lookAt;
+    if (this.#ticks < this.#searchDue) return undefined;
+    this.#searchDue = Infinity;
+    return this.#searchBy;
   }
 
   /** Whether a request may be sent. If it reaches its deadline unanswered, call `overdue`. */
@@ -56,20 +56,20 @@ export class Breaker {
   /** A leader has answered, or has become known. */
   heard(): void {
     this.#silentSince = undefined;
-    this.#lookAt = undefined;
-    this.#lookDue = Infinity;
+    this.#searchBy = undefined;
+    this.#searchDue = Infinity;
   }
 
   /** A request for `key` reached its deadline unanswered. */
   overdue(key: string): void {
     if (this.state === 'open' || this.#silentSince === undefined) return;
     if (this.#ticks - this.#silentSince < this.#limits.silentTicksMin) return;
-    this.#lookAt = key;
-    this.#lookDue = this.#ticks;
+    this.#searchBy = key;
+    this.#searchDue = this.#ticks;
   }
 
   /** The probe was answered or reached its deadline. */
-  lookEnded(): void {
-    if (this.state === 'open') this.#lookDue = this.#ticks + this.#limits.pauseTicks;
+  searchEnded(): void {
+    if (this.state === 'open') this.#searchDue = this.#ticks + this.#limits.pauseTicks;
   }
 }

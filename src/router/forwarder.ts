@@ -26,7 +26,7 @@ export interface ForwarderInit {
   readonly partitions: ReadonlyMap<number, Partition>;
   readonly monotonicMillis: () => number;
   /** On the same clock: when what is received now arrived. */
-  readonly doorMillis: () => number;
+  readonly listenerMillis: () => number;
   /** Sends one frame; false if it was dropped. */
   readonly send: (to: NodeId, type: 'requests' | 'answers', payload: Uint8Array) => boolean;
   /** Runs `flush` soon, after the requests that have arrived are decided. */
@@ -188,11 +188,11 @@ export class Forwarder {
   /** Handles the requests of another node. An empty list is a ping. */
   receiveRequests(from: NodeId, requests: readonly ForwardedRequest[]): void {
     const now = this.#init.monotonicMillis();
-    const doorMillis = this.#init.doorMillis();
+    const listenerMillis = this.#init.listenerMillis();
     if (requests.length === 0) this.#init.send(from, 'answers', encodeAnswers([]));
     for (const asked of requests) {
       const { id, budgetMillis, partition, relayTo, request } = asked;
-      const deadlineMillis = Math.floor(doorMillis + budgetMillis);
+      const deadlineMillis = Math.floor(listenerMillis + budgetMillis);
       const local = this.#init.partitions.get(partition);
       if (local === undefined || deadlineMillis <= now) {
         this.#answer(from, id, local === undefined ? NOT_HERE : TOO_LATE);
@@ -265,7 +265,7 @@ function rowsOfCall({ question }: Call<Ask>): number {
 
 /** The answer to a peek under all rules contains that many limits. */
 function sizeOf({ answer }: ForwardedAnswer): number {
-  return answer.kind === 'standing' ? 1 + answer.standing.limits.length : 1;
+  return answer.kind === 'keyStatus' ? 1 + answer.keyStatus.limits.length : 1;
 }
 
 /** In its form on the wire. It has a time budget and no deadline, as clocks differ. */

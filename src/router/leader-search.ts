@@ -51,7 +51,7 @@ export class LeaderSearch {
   }
 
   /** Takes the claim that `leader` leads in `term`. Returns whether it is new and accepted. */
-  told(leader: NodeId, term: number): boolean {
+  reported(leader: NodeId, term: number): boolean {
     const isNewer = term > this.#term;
     const isKnown = this.#leader !== NO_NODE && !this.#isGuess;
     if (leader === NO_NODE || (!isNewer && (term < this.#term || isKnown))) return false;

@@ -39,7 +39,7 @@ export class OpenRequest {
   /** An attempt may have reached a log, so the answer must not say that nothing was proposed. */
   #mayBeProposed = false;
   /** Attempts at nodes that became suspected; they may still be decided there. */
-  #astray = 0;
+  #unansweredSends = 0;
   /** The outcome of some attempt is unknown for good. */
   #isLost = false;
   #isSettled = false;
@@ -72,11 +72,11 @@ export class OpenRequest {
   get isRepeatable(): boolean {
     const { request } = this;
     if (request.ask === 'customer') return request.action.type === 'read';
-    return request.ask === 'look' || request.requestId !== undefined;
+    return request.ask === 'peek' || request.requestId !== undefined;
   }
 
-  get #isLook(): boolean {
-    return this.request.ask === 'look';
+  get #isPeek(): boolean {
+    return this.request.ask === 'peek';
   }
 
   /** Notes that `node` is asked now. Returns the number of this attempt. */
@@ -87,9 +87,9 @@ export class OpenRequest {
   }
 
   /** Stops waiting for the node that was asked last; it may still decide. */
-  strayed(): void {
+  sentAgain(): void {
     this.#mayBeProposed = true;
-    this.#astray += 1;
+    this.#unansweredSends += 1;
     this.#asked = NO_NODE;
   }
 
@@ -97,18 +97,18 @@ export class OpenRequest {
   verdictOn(attempt: number, answer: Answer, nowMillis: number): UserAnswer | 'askAgain' | undefined {
     const isLast = attempt === this.#attempts && this.#asked !== NO_NODE;
     if (isLast) this.#asked = NO_NODE;
-    if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) this.#astray -= 1;
-    if (isRejection(answer) && !this.#isLook) {
+    if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) this.#unansweredSends -= 1;
+    if (isRejection(answer) && !this.#isPeek) {
       // The request was sent elsewhere meanwhile, and that node may still grant it.
       if (this.#asked !== NO_NODE) return undefined;
       // A strayed or lost attempt may still arrive and be granted when its window has room again. It would count
       // although the request was rejected (P4), so the answer is "unknown".
-      if (this.#astray > 0 || this.#isLost) return UNKNOWN;
+      if (this.#unansweredSends > 0 || this.#isLost) return UNKNOWN;
     }
     switch (answer.kind) {
       case 'decision':
       case 'refund':
-      case 'standing':
+      case 'keyStatus':
       case 'customer':
         if (!isAnswerTo(this.request, answer)) return UNKNOWN;
         // After a stall an answer may come before the tick that ends the request. Late is late (P3).
@@ -144,7 +144,7 @@ export class OpenRequest {
   /** Answers the caller. Call it once. */
   settle(answer: UserAnswer): void {
     this.#isSettled = true;
-    const isDoubtless = this.#isLook && answer.kind === 'unavailable';
+    const isDoubtless = this.#isPeek && answer.kind === 'unavailable';
     const done = this.#done;
     // `OpenRequests` keeps this object for a while; release the caller's closure now.
     this.#done = undefined;

@@ -21,7 +21,7 @@ export interface RouterInit {
   readonly partitionOf: (userId: string) => number;
   readonly monotonicMillis: () => number;
   /** On the same clock: when what is asked now arrived. */
-  readonly doorMillis: () => number;
+  readonly listenerMillis: () => number;
   readonly deadlineMillis: number;
   /** Ticks after which a node that has a probe, is alive and has not refused it is taken for the leader. */
   readonly silentTicksMax: number;
@@ -33,9 +33,9 @@ export interface RouterInit {
   /** Ticks without an answer of any leader after which the breaker may open. */
   readonly breakerTicksMin: number;
   /** Time limit of a probe of the breaker. */
-  readonly lookMillis: number;
+  readonly searchMillis: number;
   /** From the end of such a probe to the next one. */
-  readonly lookPauseTicks: number;
+  readonly searchPauseTicks: number;
   /** Most unanswered requests; more are refused as `overloaded`. */
   readonly openMax: number;
 }

@@ -39,7 +39,7 @@ export class Router {
   constructor(init: RouterInit) {
     this.#init = init;
     const { placement, pauseMillisMin, pauseMillisMax } = init;
-    const limits = { silentTicksMin: init.breakerTicksMin, pauseTicks: init.lookPauseTicks };
+    const limits = { silentTicksMin: init.breakerTicksMin, pauseTicks: init.searchPauseTicks };
     this.#routeOf = new Int32Array(placement.partitionCount);
     const leaderlessSinceMillis = init.monotonicMillis();
     this.#lookups = Array.from({ length: placement.partitionCount }, (_, partition) => ({
@@ -75,7 +75,7 @@ export class Router {
       done({ kind: 'unavailable', reason: 'overloaded', proposed: false }, partition);
       return;
     }
-    const untilMillis = deadlineMillis ?? this.#init.doorMillis() + this.#init.deadlineMillis;
+    const untilMillis = deadlineMillis ?? this.#init.listenerMillis() + this.#init.deadlineMillis;
     if (untilMillis <= this.#init.monotonicMillis()) {
       // The request waited too long before this process read it.
       done({ kind: 'unavailable', reason: 'deadline', proposed: false }, partition);
@@ -99,14 +99,14 @@ export class Router {
   }
 
   /** Probes for a leader while the breaker refuses requests. A peek needs a quorum but no log entry. */
-  #lookForLeader(partition: number, userId: string): void {
-    const { monotonicMillis, lookMillis } = this.#init;
+  #searchForLeader(partition: number, userId: string): void {
+    const { monotonicMillis, searchMillis } = this.#init;
     const open = new OpenRequest({
-      request: { ask: 'look', userId, ruleId: ANY_RULE },
+      request: { ask: 'peek', userId, ruleId: ANY_RULE },
       partition,
-      deadlineMillis: monotonicMillis() + lookMillis,
+      deadlineMillis: monotonicMillis() + searchMillis,
       isOwn: true,
-      done: () => this.#lookup(partition).breaker.lookEnded(),
+      done: () => this.#lookup(partition).breaker.searchEnded(),
     });
     this.#begin(open);
   }
@@ -121,7 +121,7 @@ export class Router {
       this.#route(partition, NO_NODE);
       return;
     }
-    search.told(leader, term);
+    search.reported(leader, term);
     if (search.leader !== leader) return;
     lookup.breaker.heard();
     // The own replica's word needs no probe, unlike that of others.
@@ -139,7 +139,7 @@ export class Router {
     this.#avoid(node);
     for (const open of this.#open) {
       if (open.isSettled || open.asked !== node || !open.isRepeatable) continue;
-      open.strayed();
+      open.sentAgain();
       this.#wait(open);
     }
   }
@@ -166,7 +166,7 @@ export class Router {
   tick(): void {
     for (const [partition, { breaker }] of this.#lookups.entries()) {
       const key = breaker.tick();
-      if (key !== undefined) this.#lookForLeader(partition, key);
+      if (key !== undefined) this.#searchForLeader(partition, key);
     }
     this.#expire(this.#init.monotonicMillis());
     for (const partition of this.#relayed) {
@@ -248,7 +248,7 @@ export class Router {
     }
     if (queue.isProbing || this.#hearsSoon(partition)) return;
     const local = this.#init.partitions.get(partition);
-    if (local !== undefined) search.told(local.leader, local.term);
+    if (local !== undefined) search.reported(local.leader, local.term);
     const target = search.next(this.#init.monotonicMillis());
     if (target === NO_NODE) return;
     const open = queue.takeProbe();
@@ -312,7 +312,7 @@ export class Router {
     switch (answer.kind) {
       case 'decision':
       case 'refund':
-      case 'standing':
+      case 'keyStatus':
       case 'customer':
       case 'invalid':
       case 'conflict':
@@ -322,7 +322,8 @@ export class Router {
       case 'notLeader':
         this.#denied(partition, asked);
         if (answer.leader === asked) return;
-        if (this.#lookup(partition).search.told(answer.leader, answer.term)) this.#route(partition, NO_NODE);
+        if (this.#lookup(partition).search.reported(answer.leader, answer.term))
+          this.#route(partition, NO_NODE);
         return;
       case 'unavailable':
         if (meaningOf(answer) === 'leads') this.#lookup(partition).breaker.heard();

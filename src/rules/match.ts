@@ -7,7 +7,7 @@ import type { Descriptors } from '../api/descriptors.ts';
 import { GLOBAL_KEY, keyText } from '../api/key-text.ts';
 import { type DescriptorEntry, PathIndex } from './path-index.ts';
 import { type KeyPart, partName, type RuleDefinition } from './rule-definition.ts';
-import { compareNumbers, standing } from './specificity.ts';
+import { compareNumbers, precedence } from './specificity.ts';
 import { isForUnmatched } from './unmatched.ts';
 import { fits, PatternIndex, type Pieces, piecesOf } from './value-pattern.ts';
 
@@ -93,11 +93,11 @@ export class RuleMatcher {
     const ready = all.filter(({ rule }) => rule.named !== true);
     for (const one of all) if (one.rule.named === true) this.#named.set(one.rule.id, one);
     for (const one of ready) this.#unnamed.add(one.rule.id);
-    const sharers = new Map<string, number>();
+    const holders = new Map<string, number>();
     for (const { rule } of ready) {
-      for (const id of conditionIds(rule)) sharers.set(id, (sharers.get(id) ?? 0) + 1);
+      for (const id of conditionIds(rule)) holders.set(id, (holders.get(id) ?? 0) + 1);
     }
-    for (const one of ready) this.#add(one, sharers);
+    for (const one of ready) this.#add(one, holders);
     this.#paths = new PathIndex(enabled);
   }
 
@@ -179,12 +179,12 @@ export class RuleMatcher {
     return { kind: 'rules', applied, areMatched };
   }
 
-  #add(one: Ready, sharers: ReadonlyMap<string, number>): void {
+  #add(one: Ready, holders: ReadonlyMap<string, number>): void {
     const { scope } = one.rule;
     const conditions = scope.kind === 'descriptors' ? scope.conditions : [];
     const ids = conditionIds(one.rule);
-    const shares = ids.map((id) => sharers.get(id) ?? 0);
-    const pivot = conditions[shares.indexOf(Math.min(...shares))];
+    const counts = ids.map((id) => holders.get(id) ?? 0);
+    const pivot = conditions[counts.indexOf(Math.min(...counts))];
     if (pivot === undefined) {
       this.#unconditional.push(one);
       return;
@@ -205,11 +205,11 @@ function madeReady(rules: readonly RuleDefinition[]): readonly Ready[] {
   let rank = 0;
   const ranks = new Map<RuleDefinition, number>();
   const sorted = flat
-    .map(({ rule }) => ({ rule, standing: standing(rule) }))
-    .toSorted((a, b) => compareNumbers(a.standing, b.standing));
+    .map(({ rule }) => ({ rule, precedence: precedence(rule) }))
+    .toSorted((a, b) => compareNumbers(a.precedence, b.precedence));
   for (const [i, one] of sorted.entries()) {
     const before = sorted[i - 1];
-    if (before !== undefined && compareNumbers(before.standing, one.standing) !== 0) rank += 1;
+    if (before !== undefined && compareNumbers(before.precedence, one.precedence) !== 0) rank += 1;
     ranks.set(one.rule, rank);
   }
   return flat.map(({ rule, order, scope }) => ({

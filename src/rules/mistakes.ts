@@ -12,7 +12,7 @@ const MESSAGE_LENGTH_MAX = 400;
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const SUGGESTED_LENGTH_MAX = 40;
 /** How many known names are searched for a similar one. */
-const LOOKED_AT_MAX = 1_000;
+const PEEKED_AT_MAX = 1_000;
 
 /** A place in a document: index into its text, in UTF-16 units. */
 export type Offset = number;
@@ -111,7 +111,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   const wanted = folded(name);
   let best: string | undefined;
   let distanceMax = Math.max(1, Math.floor(wanted.length / 3));
-  for (const candidate of known.slice(0, LOOKED_AT_MAX)) {
+  for (const candidate of known.slice(0, PEEKED_AT_MAX)) {
     if (Math.abs(candidate.length - name.length) > SUGGESTED_LENGTH_MAX) continue;
     const distance = editDistance(wanted, folded(candidate));
     if (distance > distanceMax || (best !== undefined && distance === distanceMax)) continue;

@@ -43,7 +43,7 @@ function specificity(conditions: readonly Condition[]): readonly number[] {
  * The precedence of a rule in its group: numbers to be compared from left to right. The greater one applies; equal
  * ones both do.
  */
-export function standing({ priority, scope }: RuleDefinition): readonly number[] {
+export function precedence({ priority, scope }: RuleDefinition): readonly number[] {
   return [priority, ...specificity(scope.kind === 'descriptors' ? scope.conditions : [])];
 }
 

@@ -4,16 +4,16 @@
  */
 
 /** If all recent measurements are above this fraction, most of the memory is not garbage. */
-const SHORT_SHARE = 0.85;
-const LOOKS = 3;
+const SHORT_FRACTION = 0.85;
+const CHECKS = 3;
 /** Above this fraction there is no time for another measurement. */
-const FULL_SHARE = 0.95;
+const FULL_FRACTION = 0.95;
 /** The shortage ends below this fraction. */
-const ENOUGH_SHARE = 0.75;
+const ENOUGH_FRACTION = 0.75;
 
 /** Whether memory is short. */
 export class HeapBound {
-  #looksAbove = 0;
+  #checksAbove = 0;
   #isShort = false;
 
   /** True while memory is short. */
@@ -22,14 +22,14 @@ export class HeapBound {
   }
 
   /**
-   * Adds a measurement. Returns true if `isShort` has changed. @param usedShare the used fraction of the heap limit,
+   * Adds a measurement. Returns true if `isShort` has changed. @param usedFraction the used fraction of the heap limit,
    * from 0
    */
-  look(usedShare: number): boolean {
+  check(usedFraction: number): boolean {
     const before = this.#isShort;
-    this.#looksAbove = usedShare > SHORT_SHARE ? this.#looksAbove + 1 : 0;
-    if (usedShare > FULL_SHARE || this.#looksAbove >= LOOKS) this.#isShort = true;
-    else if (usedShare < ENOUGH_SHARE) this.#isShort = false;
+    this.#checksAbove = usedFraction > SHORT_FRACTION ? this.#checksAbove + 1 : 0;
+    if (usedFraction > FULL_FRACTION || this.#checksAbove >= CHECKS) this.#isShort = true;
+    else if (usedFraction < ENOUGH_FRACTION) this.#isShort = false;
     return this.#isShort !== before;
   }
 }

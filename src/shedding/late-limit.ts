@@ -18,7 +18,7 @@ const INTERVAL_MILLIS = 100;
  */
 const GROWTH = 1.125;
 /** If the event loop was idle for less than this fraction of an interval, the node had no CPU time left. */
-const IDLE_SHARE_MAX = 0.1;
+const IDLE_FRACTION_MAX = 0.1;
 
 /** A limit on open requests. */
 export class LateLimit {
@@ -61,11 +61,11 @@ export class LateLimit {
   }
 
   /** Called regularly. @param idleMillis how long the event loop was idle since the last call */
-  look(idleMillis: number, nowMillis: number): void {
+  check(idleMillis: number, nowMillis: number): void {
     this.#idleMillis += idleMillis;
     const millis = nowMillis - this.#sinceMillis;
     if (millis < INTERVAL_MILLIS) return;
-    this.#isBusy = this.#idleMillis < IDLE_SHARE_MAX * millis;
+    this.#isBusy = this.#idleMillis < IDLE_FRACTION_MAX * millis;
     this.#answeredPerMilli = this.#answered / millis;
     if (this.#hasWaited) this.#limit = this.#answeredSoon;
     else this.#limit = this.#limit < this.#most ? Math.ceil(this.#limit * GROWTH) : Infinity;

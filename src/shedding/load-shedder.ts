@@ -5,8 +5,8 @@
  * is always left for clients with few. The check only needs the client's own count. It reads no clock and asks
  * nobody.
  */
-import type { ClientShare, SheddingBehindDoor, SheddingOfForwarded } from '../api/shedding.ts';
-import { ClientShares } from './client-shares.ts';
+import type { ClientLoad, SheddingApi, SheddingOfForwarded } from '../api/shedding.ts';
+import { ClientLoads } from './client-loads.ts';
 import { DelayLimit } from './delay-limit.ts';
 import { LateLimit } from './late-limit.ts';
 
@@ -54,11 +54,11 @@ const FORWARDED_FACTOR = 4;
 const CALM_MILLIS = 1_000;
 
 /** The load shedder of a node. */
-export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
+export class LoadShedder implements SheddingApi, SheddingOfForwarded {
   readonly #init: LoadShedderInit;
   readonly #limit: DelayLimit;
   readonly #late: LateLimit;
-  readonly #clients = new ClientShares();
+  readonly #clients = new ClientLoads();
   #open = 0;
   /** Open requests from other nodes; not included in `#open`. */
   #forwarded = 0;
@@ -101,15 +101,15 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
     return this.#late.isBusy;
   }
 
-  entered(client: string, requests: number): ClientShare {
-    const share = this.#clients.of(client);
-    share.open += requests;
+  entered(client: string, requests: number): ClientLoad {
+    const load = this.#clients.of(client);
+    load.open += requests;
     this.#open += requests;
-    return share;
+    return load;
   }
 
-  left(share: ClientShare, requests: number): void {
-    share.open -= requests;
+  left(load: ClientLoad, requests: number): void {
+    load.open -= requests;
     this.#open -= requests;
     this.#late.answered(requests);
   }
@@ -137,7 +137,7 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   rounds(busyMillis: number, idleMillis: number): void {
     const now = this.#init.monotonicMillis();
     this.#limit.observe(busyMillis, now);
-    this.#late.look(idleMillis, now);
+    this.#late.check(idleMillis, now);
   }
 
   /** Called every tick: reports when refusing begins or ends. */

@@ -22,7 +22,7 @@ export const OWN_TLS_SETTINGS: TlsSettings = {
   ca: `${FOLDER}/ca.crt`,
   cert: `${FOLDER}/node-{id}.crt`,
   key: `${FOLDER}/node-{id}.key`,
-  doors: true,
+  listeners: true,
 };
 
 /** The paths of a certificate and its key. */

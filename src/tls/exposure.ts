@@ -26,7 +26,7 @@ const REQUIREMENTS: readonly Requirement[] = [
   {
     at: ['http', 'resp', 'grpc'],
     what: 'TLS (`tls` with `doors` in cluster.json)',
-    isMet: ({ tls }) => tls?.doors !== undefined,
+    isMet: ({ tls }) => tls?.listeners !== undefined,
   },
   {
     at: ['http', 'resp', 'grpc'],

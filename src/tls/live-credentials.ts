@@ -69,7 +69,7 @@ export class LiveCredentials {
    * Reads the files if they have changed since they were read, and are the same as at the previous check, because an
    * operator who replaces several files needs a moment. With `isUrgent` it reads them now.
    */
-  async look({ isUrgent = false } = {}): Promise<void> {
+  async check({ isUrgent = false } = {}): Promise<void> {
     if (this.#isBusy) return;
     this.#isBusy = true;
     try {

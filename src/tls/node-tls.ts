@@ -16,7 +16,7 @@ export interface PeerTls {
 export interface NodeTls {
   readonly peers: PeerTls;
   /** The certificate of the API listeners. Absent: they do not use TLS. */
-  readonly doors?: LiveCredentials;
+  readonly listeners?: LiveCredentials;
   /** Reads all files now. */
   readonly reload: () => void;
   readonly close: () => void;
@@ -30,11 +30,11 @@ export interface NodeTlsInit {
   readonly name: NodeName;
   readonly logger: Logger;
   readonly wallMillis?: () => number;
-  readonly lookMillis?: number;
+  readonly checkMillis?: number;
 }
 
 /** The time between two checks, in milliseconds. New files are in force after at most two checks. */
-const LOOK_MILLIS = 2_000;
+const CHECK_MILLIS = 2_000;
 
 /** Opens all certificates. @throws ConfigError naming the file that is missing or wrong */
 export async function openNodeTls(init: NodeTlsInit): Promise<NodeTls> {
@@ -43,7 +43,7 @@ export async function openNodeTls(init: NodeTlsInit): Promise<NodeTls> {
     cert: resolvePath(cert, directory, name.nodeId),
     key: resolvePath(key, directory, name.nodeId),
   });
-  const { ca, doors } = settings;
+  const { ca, listeners } = settings;
   const peers = await LiveCredentials.open({
     setting: 'tls',
     files: { ca: resolvePath(ca, directory, name.nodeId), ...filesOf(settings) },
@@ -51,23 +51,23 @@ export async function openNodeTls(init: NodeTlsInit): Promise<NodeTls> {
     logger,
     wallMillis,
   });
-  const atDoors =
-    typeof doors === 'object'
-      ? await LiveCredentials.open({ setting: 'tls.doors', files: filesOf(doors), logger, wallMillis })
-      : doors && peers;
-  const look = (isUrgent: boolean): void => {
-    for (const credentials of new Set([peers, atDoors])) {
-      credentials?.look({ isUrgent }).catch((error: unknown) => {
+  const atListeners =
+    typeof listeners === 'object'
+      ? await LiveCredentials.open({ setting: 'tls.doors', files: filesOf(listeners), logger, wallMillis })
+      : listeners && peers;
+  const check = (isUrgent: boolean): void => {
+    for (const credentials of new Set([peers, atListeners])) {
+      credentials?.check({ isUrgent }).catch((error: unknown) => {
         logger.error({ err: error }, 'cannot check the certificate files');
       });
     }
   };
-  const timer = setInterval(() => look(false), init.lookMillis ?? LOOK_MILLIS);
+  const timer = setInterval(() => check(false), init.checkMillis ?? CHECK_MILLIS);
   timer.unref();
   return {
     peers: { name, credentials: peers },
-    ...(atDoors !== undefined && { doors: atDoors }),
-    reload: () => look(true),
+    ...(atListeners !== undefined && { listeners: atListeners }),
+    reload: () => check(true),
     close: () => clearInterval(timer),
   };
 }

@@ -38,15 +38,15 @@ export interface UsageMerge {
   readonly query: UsageQuery;
   /** The last of the minutes asked for, counted since 1970. */
   readonly untilMinute: number;
-  readonly told: ReadonlyMap<number, NodeUsage>;
+  readonly reported: ReadonlyMap<number, NodeUsage>;
   /** Nodes that sent nothing in time. */
   readonly silent: readonly number[];
 }
 
 /** Sums up the figures. @param merge `query.minutes` from 1 to `USAGE_MINUTES_MAX`; each node sent that many */
-export function reportOf({ query, untilMinute, told, silent }: UsageMerge): UsageReport {
+export function reportOf({ query, untilMinute, reported, silent }: UsageMerge): UsageReport {
   const { minutes, top } = query;
-  const usages = [...told.values()];
+  const usages = [...reported.values()];
   const counts = new Map<string, number[]>();
   for (const { rules } of usages)
     for (const rule of rules) {
@@ -60,7 +60,7 @@ export function reportOf({ query, untilMinute, told, silent }: UsageMerge): Usag
   const [allowed, denied, unavailable, degraded] = USAGE_COLUMNS.map((_, column) => ofColumn(column));
   return {
     minutes,
-    nodes: [...told.keys()].sort((a, b) => a - b),
+    nodes: [...reported.keys()].sort((a, b) => a - b),
     silent: [...silent].sort((a, b) => a - b),
     rules: [...counts]
       .sort(([a], [b]) => (a < b ? -1 : 1))

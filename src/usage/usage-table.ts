@@ -26,7 +26,7 @@ const WOULD_DENY = USAGE_COLUMNS.indexOf('wouldDeny');
 const STATED_SEEN_MAX = 1_024;
 
 /** Most keys per list that a node sends to another. */
-export const TOP_TOLD_MAX = 400;
+export const TOP_REPORTED_MAX = 400;
 
 interface Row {
   readonly ruleId: string;
@@ -144,7 +144,7 @@ export class UsageTable {
       return ruleId === undefined || row?.ruleId === ruleId ? row?.ruleId : undefined;
     };
     const listOf = (list: 'allowed' | 'denied'): NodeUsage['allowed'] =>
-      top === 0 ? { keys: [], othersMax: 0 } : cut(this.#top.list(list, isAsked), TOP_TOLD_MAX);
+      top === 0 ? { keys: [], othersMax: 0 } : cut(this.#top.list(list, isAsked), TOP_REPORTED_MAX);
     return {
       rules: rules.filter(({ counts }) => counts.some((count) => count > 0)),
       history,

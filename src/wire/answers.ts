@@ -6,12 +6,12 @@ import { UNAVAILABLE_REASONS } from '../api/refusals.ts';
 import {
   CONFLICT_FIELDS,
   type Decision,
-  type LimitStanding,
+  type LimitStatus,
   type Receipt,
   type Unavailable,
 } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
-import type { Standing } from '../api/look.ts';
+import type { KeyStatus } from '../api/peek.ts';
 import type { Refund } from '../api/refund.ts';
 import { CommandDecodeError } from '../limiter/log/command.ts';
 import { decodeRecord, encodeRecord, readBlockOf, writeBlockOf } from '../limiter/record-form.ts';
@@ -34,7 +34,7 @@ const KINDS = [
   'unavailable',
   'notLeader',
   'conflict',
-  'standing',
+  'keyStatus',
   'refund',
   'customer',
 ] as const satisfies readonly Answer['kind'][];
@@ -96,12 +96,12 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
       out.integer(answer.leader);
       out.integer(answer.term);
       return;
-    case 'standing':
-      out.integer(answer.standing.limits.length);
-      for (const limit of answer.standing.limits) encodeLimit(limit, ruleIds);
-      encodeReceipt(answer.standing.decided);
-      writeBlockOf(out, answer.standing);
-      out.integer(answer.standing.rulesVersion);
+    case 'keyStatus':
+      out.integer(answer.keyStatus.limits.length);
+      for (const limit of answer.keyStatus.limits) encodeLimit(limit, ruleIds);
+      encodeReceipt(answer.keyStatus.decided);
+      writeBlockOf(out, answer.keyStatus);
+      out.integer(answer.keyStatus.rulesVersion);
       return;
     case 'refund':
       encodeRefund(answer.refund, ruleIds);
@@ -142,14 +142,14 @@ function encodeRuleId(ruleId: string, ruleIds: string[]): void {
   out.text(ruleId);
 }
 
-function encodeLimit(standing: LimitStanding, ruleIds: string[]): void {
-  encodeRuleId(standing.ruleId, ruleIds);
-  out.integer(standing.limit);
-  out.integer(standing.windowMillis);
-  out.integer(standing.remaining);
-  out.integer(standing.retryAfterMillis);
-  out.integer(standing.resetMillis);
-  out.integer(standing.restoredMillis ?? 0);
+function encodeLimit(keyStatus: LimitStatus, ruleIds: string[]): void {
+  encodeRuleId(keyStatus.ruleId, ruleIds);
+  out.integer(keyStatus.limit);
+  out.integer(keyStatus.windowMillis);
+  out.integer(keyStatus.remaining);
+  out.integer(keyStatus.retryAfterMillis);
+  out.integer(keyStatus.resetMillis);
+  out.integer(keyStatus.restoredMillis ?? 0);
 }
 
 function encodeReceipt({ term, index, position, timeMillis }: Receipt): void {
@@ -175,8 +175,8 @@ function decodeAnswer(input: ByteReader, ruleIds: string[]): Answer {
       return decodeUnavailable(input);
     case 'notLeader':
       return { kind, leader: input.integer('leader'), term: input.integer('term') };
-    case 'standing':
-      return { kind, standing: decodeStanding(input, ruleIds) };
+    case 'keyStatus':
+      return { kind, keyStatus: decodeStatus(input, ruleIds) };
     case 'refund':
       return { kind, refund: decodeRefund(input, ruleIds) };
     case 'customer': {
@@ -205,7 +205,7 @@ function recordOf(bytes: Uint8Array): CustomerRecord {
   }
 }
 
-const NO_LIMITS: readonly LimitStanding[] = [];
+const NO_LIMITS: readonly LimitStatus[] = [];
 
 function decodeDecision(input: ByteReader, ruleIds: string[]): Decision {
   const outcome = input.integer('allowed');
@@ -244,22 +244,22 @@ function decodeDecision(input: ByteReader, ruleIds: string[]): Decision {
   };
 }
 
-function decodeStanding(input: ByteReader, ruleIds: string[]): Standing {
+function decodeStatus(input: ByteReader, ruleIds: string[]): KeyStatus {
   const limits = decodeLimits(input, ruleIds);
   const decided = decodeReceipt(input);
   const { isBlocked, ...end } = readBlockOf(input);
-  const standing = { limits, decided, rulesVersion: input.integer('rulesVersion') };
-  return isBlocked ? { ...standing, isBlocked, ...end } : standing;
+  const keyStatus = { limits, decided, rulesVersion: input.integer('rulesVersion') };
+  return isBlocked ? { ...keyStatus, isBlocked, ...end } : keyStatus;
 }
 
-function decodeLimits(input: ByteReader, ruleIds: string[]): readonly LimitStanding[] {
+function decodeLimits(input: ByteReader, ruleIds: string[]): readonly LimitStatus[] {
   const length = input.count('limits');
   // Most decisions have a single limit, which is not listed.
   return length === 0 ? NO_LIMITS : Array.from({ length }, () => decodeLimit(input, ruleIds));
 }
 
-function decodeLimit(input: ByteReader, ruleIds: string[]): LimitStanding {
-  const standing = {
+function decodeLimit(input: ByteReader, ruleIds: string[]): LimitStatus {
+  const keyStatus = {
     ruleId: decodeRuleId(input, ruleIds),
     limit: input.integer('limit'),
     windowMillis: input.integer('windowMillis'),
@@ -268,7 +268,7 @@ function decodeLimit(input: ByteReader, ruleIds: string[]): LimitStanding {
     resetMillis: input.integer('resetMillis'),
   };
   const restoredMillis = input.integer('restoredMillis');
-  return restoredMillis === 0 ? standing : { ...standing, restoredMillis };
+  return restoredMillis === 0 ? keyStatus : { ...keyStatus, restoredMillis };
 }
 
 function decodeRefund(input: ByteReader, ruleIds: string[]): Refund {

@@ -46,7 +46,7 @@ export const FRAME_TYPES = {
   leaving: 14,
   alive: 15,
   usage: 16,
-  usageTold: 17,
+  usageReported: 17,
   load: 18,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;

@@ -10,7 +10,7 @@
  * single request and cost more than they save.
  */
 import type { CustomerRequest } from '../api/customer.ts';
-import type { LookRequest } from '../api/look.ts';
+import type { PeekRequest } from '../api/peek.ts';
 import type { UserRequest } from '../api/user-request.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { type AllowBatch, requestsOf, rowsOf } from '../limiter/log/batch.ts';
@@ -46,7 +46,7 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
   out.clear();
   batch.clear();
   out.integer(requests.length);
-  const looks: number[] = [];
+  const peeks: number[] = [];
   const customers: number[] = [];
   let batched = 0;
   for (let i = 0; i < requests.length; i += 1) {
@@ -60,8 +60,8 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
       customers.push(i);
       continue;
     }
-    if (request.ask === 'look') {
-      looks.push(batched);
+    if (request.ask === 'peek') {
+      peeks.push(batched);
       const { userId, ruleId, cost, timestampMillis } = request;
       batch.add({ userId, ruleId, cost, timestampMillis });
     } else batch.add(request);
@@ -69,7 +69,7 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
   }
   if (requests.length > 0) encodeOperators(requests, customers);
   if (batch.size > 0) {
-    out.integers(looks);
+    out.integers(peeks);
     out.byteString(batch.take());
   }
   return takePayload(out);
@@ -86,7 +86,7 @@ function encodeOperators(requests: readonly ForwardedRequest[], places: readonly
 
 /** Number of rows of the batch that a request takes. */
 export function rowsOfForwarded(request: UserRequest): number {
-  return request.ask === 'look' || request.ask === 'customer' ? 1 : rowsOf(request);
+  return request.ask === 'peek' || request.ask === 'customer' ? 1 : rowsOf(request);
 }
 
 /** Decodes requests. @throws FrameError if the frame is malformed */
@@ -104,16 +104,16 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
   });
   const customers = count === 0 ? NO_CUSTOMERS : decodeOperators(input, count);
   const others = count - customers.size;
-  const looks = others === 0 ? [] : input.integers('looks');
+  const peeks = others === 0 ? [] : input.integers('peeks');
   const requests: UserRequest[] = others === 0 ? [] : requestsOf(decodeBatch(input.byteView('batch')));
   if (requests.length !== others)
     throw new FrameError(`the batch has ${requests.length} requests, not ${others}`);
   if (!input.isAtEnd) throw new FrameError('bytes follow the requests');
-  for (const [i, place] of looks.entries()) {
+  for (const [i, place] of peeks.entries()) {
     const request = requests[place];
-    if (request === undefined || place <= (looks[i - 1] ?? -1))
+    if (request === undefined || place <= (peeks[i - 1] ?? -1))
       throw new FrameError(`no peek can be at ${place}`);
-    requests[place] = lookOf(request);
+    requests[place] = peekOf(request);
   }
   let next = 0;
   for (let i = 0; i < count; i += 1) {
@@ -150,12 +150,12 @@ function decodeOperators(input: ByteReader, count: number): ReadonlyMap<number, 
   return requests;
 }
 
-function lookOf(row: UserRequest): LookRequest {
+function peekOf(row: UserRequest): PeekRequest {
   if (row.ask !== undefined) throw new FrameError('a peek that is a refund');
   const { userId, ruleId, cost, timestampMillis, requestId, guard, settle } = row;
   const isMore = (requestId ?? guard ?? settle) !== undefined;
   if (isMore) throw new FrameError('a peek that asks for a grant');
-  return { ask: 'look', userId, ruleId, cost, timestampMillis };
+  return { ask: 'peek', userId, ruleId, cost, timestampMillis };
 }
 
 function decodeBatch(bytes: Uint8Array): AllowBatch {

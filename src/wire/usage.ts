@@ -1,4 +1,4 @@
-/** The frames by which a node asks another for its usage figures (`usage`) and gets them (`usageTold`). */
+/** The frames by which a node asks another for its usage figures (`usage`) and gets them (`usageReported`). */
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from '../api/request.ts';
 import {
@@ -27,7 +27,7 @@ export interface UsageQuestion {
 }
 
 /** The answer to a question. */
-export interface UsageTold {
+export interface UsageReported {
   readonly id: number;
   readonly usage: NodeUsage;
 }
@@ -51,7 +51,7 @@ export function decodeUsageQuestion(payload: Uint8Array): UsageQuestion {
 }
 
 /** Encodes an answer. */
-export function encodeUsageTold({ id, usage }: UsageTold): Buffer {
+export function encodeUsageReport({ id, usage }: UsageReported): Buffer {
   const { rules, history, topFromMinute, allowed, denied, late } = usage;
   return pack([
     id,
@@ -67,7 +67,7 @@ export function encodeUsageTold({ id, usage }: UsageTold): Buffer {
 }
 
 /** Decodes an answer. @throws FrameError if it is malformed */
-export function decodeUsageTold(payload: Uint8Array): UsageTold {
+export function decodeUsageReport(payload: Uint8Array): UsageReported {
   const fields = new Fields(unpack(payload));
   const id = fields.integer('id');
   const rules = array(fields.next('rules'), 'rules').map((value) => {

@@ -1,5 +1,5 @@
 /** Builds decisions and limit statuses for tests that only care about some of the fields. */
-import type { Decision, LimitStanding } from '../../src/api/answer.ts';
+import type { Decision, LimitStatus } from '../../src/api/answer.ts';
 
 export function decisionOf(changes: Partial<Decision> = {}): Decision {
   return {
@@ -16,7 +16,7 @@ export function decisionOf(changes: Partial<Decision> = {}): Decision {
   };
 }
 
-export function standingOf(changes: Partial<LimitStanding> = {}): LimitStanding {
+export function limitStatusOf(changes: Partial<LimitStatus> = {}): LimitStatus {
   const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = decisionOf();
   return { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis, ...changes };
 }

@@ -1,7 +1,7 @@
 /** A fake of the access check, controlled by a test. At first the cluster is open. */
-import type { AccessBehindDoor, Caller, TokenInfo } from '../../src/api/token.ts';
+import type { AccessApi, Caller, TokenInfo } from '../../src/api/token.ts';
 
-export class PlayedAccess implements AccessBehindDoor {
+export class PlayedAccess implements AccessApi {
   /** The callers by their token. */
   readonly callers = new Map<string, Caller>();
   now: 'open' | 'closed' | 'unknown' = 'open';

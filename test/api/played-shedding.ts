@@ -1,12 +1,12 @@
 /** A fake of load shedding, controlled by a test. At first nothing is refused. It counts open requests. */
-import type { ClientShare, SheddingBehindDoor } from '../../src/api/shedding.ts';
+import type { ClientLoad, SheddingApi } from '../../src/api/shedding.ts';
 
-export class PlayedShedding implements SheddingBehindDoor {
+export class PlayedShedding implements SheddingApi {
   /** The clients that are refused; `true`: all clients. */
   refused: ReadonlySet<string> | true = new Set();
   /** The clients of every call of `refuses`. */
   readonly asked: string[] = [];
-  readonly shares = new Map<string, ClientShare>();
+  readonly fractions = new Map<string, ClientLoad>();
 
   refuses(client: string, isLate = false): boolean {
     this.asked.push(client);
@@ -18,14 +18,14 @@ export class PlayedShedding implements SheddingBehindDoor {
   /** The clients with bytes that waited unread. */
   readonly late: string[] = [];
 
-  entered(client: string, requests: number): ClientShare {
-    const share = this.shares.get(client) ?? { open: 0 };
-    this.shares.set(client, share);
-    share.open += requests;
-    return share;
+  entered(client: string, requests: number): ClientLoad {
+    const fraction = this.fractions.get(client) ?? { open: 0 };
+    this.fractions.set(client, fraction);
+    fraction.open += requests;
+    return fraction;
   }
 
-  left(share: ClientShare, requests: number): void {
-    share.open -= requests;
+  left(fraction: ClientLoad, requests: number): void {
+    fraction.open -= requests;
   }
 }

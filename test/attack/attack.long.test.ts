@@ -5,9 +5,9 @@ import { ATTACKS, runAttacks } from './run.ts';
 it('lets nobody in, changes nothing, and serves others meanwhile', async () => {
   const rows = await runAttacks({ slow: 200, many: 500 }, ATTACKS, () => {});
   expect(rows).toHaveLength(ATTACKS.length + 1);
-  for (const { name, door, gotIn, changed, noticed } of rows) {
-    expect({ name, door, gotIn, changed }).toEqual({ name, door, gotIn: [], changed: [] });
+  for (const { name, listener, gotIn, changed, noticed } of rows) {
+    expect({ name, listener, gotIn, changed }).toEqual({ name, listener, gotIn: [], changed: [] });
     // Beside a starved machine some are not decided in time.
-    expect(noticed.granted, `granted beside: ${door} ${name}`).toBeGreaterThan(0);
+    expect(noticed.granted, `granted beside: ${listener} ${name}`).toBeGreaterThan(0);
   }
 });

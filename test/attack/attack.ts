@@ -1,10 +1,10 @@
 /** Types of an attack and of its outcome. */
 import type { Target } from './target.ts';
-import type { Door } from './scale.ts';
+import type { Listener } from './scale.ts';
 
 export interface Attack {
   readonly name: string;
-  readonly door: Door;
+  readonly listener: Listener;
   /** @throws never because of what the cluster answers: that is in the outcome */
   readonly run: (target: Target) => Promise<Outcome>;
 }

@@ -71,7 +71,7 @@ export class Bystander {
   /** Since the last time. */
   noticed(): Noticed {
     const sorted = this.#millis.toSorted((a, b) => a - b);
-    const at = (share: number): number => sorted[Math.ceil(sorted.length * share) - 1] ?? 0;
+    const at = (fraction: number): number => sorted[Math.ceil(sorted.length * fraction) - 1] ?? 0;
     const { granted, undecided } = this.#counts;
     const failed = this.#failed;
     this.#millis = [];

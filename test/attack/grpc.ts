@@ -49,7 +49,7 @@ async function reflect(client: EnvoyClient, token: string | undefined): Promise<
 export const GRPC: readonly Attack[] = [
   {
     name: 'decisions for gateways, without a token of the role',
-    door: 'grpc',
+    listener: 'grpc',
     run: async (target) => {
       const { read, revoked } = target.tokens;
       return atAllNodes(target, [undefined, 'qt_wrong', read, revoked], decide);
@@ -57,7 +57,7 @@ export const GRPC: readonly Attack[] = [
   },
   {
     name: 'reflection, without a token',
-    door: 'grpc',
+    listener: 'grpc',
     run: async (target) => atAllNodes(target, [undefined, 'qt_wrong', target.tokens.revoked], reflect),
   },
 ];

@@ -146,20 +146,20 @@ async function loris(target: Target, options: { readonly plain?: true }): Promis
 }
 
 export const HTTP_BYTES: readonly Attack[] = [
-  { name: 'requests hidden in requests', door: 'http', run: smuggle },
+  { name: 'requests hidden in requests', listener: 'http', run: smuggle },
   {
     name: 'what is too long, too deep or no request',
-    door: 'http',
+    listener: 'http',
     run: async (target) => send(target, LONG),
   },
   {
     name: 'slow requests, a header a second',
-    door: 'http',
+    listener: 'http',
     run: async (target) => loris(target, {}),
   },
   {
     name: 'handshakes that never begin',
-    door: 'http',
+    listener: 'http',
     run: async (target) => loris(target, { plain: true }),
   },
 ];

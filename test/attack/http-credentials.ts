@@ -86,7 +86,7 @@ function bearer(token: string): Readonly<Record<string, string>> {
 export const HTTP_CREDENTIALS: readonly Attack[] = [
   {
     name: 'no token, at every route, and as a page, a proxy and a name of others',
-    door: 'http',
+    listener: 'http',
     run: async (target) =>
       tryAll(target, EVERYTHING, [
         {},
@@ -99,7 +99,7 @@ export const HTTP_CREDENTIALS: readonly Attack[] = [
   },
   {
     name: 'wrong tokens: revoked, cut, longer, in other schemes and places',
-    door: 'http',
+    listener: 'http',
     run: async (target) => {
       const { admin, revoked } = target.tokens;
       return tryAll(target, EVERYTHING, [
@@ -120,7 +120,7 @@ export const HTTP_CREDENTIALS: readonly Attack[] = [
   },
   {
     name: 'tokens in the query and in the path',
-    door: 'http',
+    listener: 'http',
     run: async (target) => {
       const { admin } = target.tokens;
       const twisted = EVERYTHING.flatMap(({ method, path }) =>
@@ -146,12 +146,12 @@ export const HTTP_CREDENTIALS: readonly Attack[] = [
   },
   {
     name: 'a token to decide, used to read and to change',
-    door: 'http',
+    listener: 'http',
     run: async (target) => tryAll(target, [...READING, ...CHANGING], [bearer(target.tokens.decide)]),
   },
   {
     name: 'a token to read, used to decide and to change',
-    door: 'http',
+    listener: 'http',
     run: async (target) => tryAll(target, [...DECIDING, ...CHANGING], [bearer(target.tokens.read)]),
   },
 ];

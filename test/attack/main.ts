@@ -12,10 +12,10 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function lineOf({ door, name, tries, gotIn, changed, millis, noticed }: Row): string {
+function lineOf({ listener, name, tries, gotIn, changed, millis, noticed }: Row): string {
   const { asked, granted, undecided, failed, p50Millis, p99Millis } = noticed;
   return [
-    door.padEnd(4),
+    listener.padEnd(4),
     name.padEnd(72),
     String(tries).padStart(8),
     String(gotIn.length + changed.length).padStart(6),
@@ -28,10 +28,12 @@ function lineOf({ door, name, tries, gotIn, changed, millis, noticed }: Row): st
   ].join(' ');
 }
 
-const HEAD = `${'door'.padEnd(4)} ${'attack'.padEnd(72)} ${'tries'.padStart(8)} got in   secs granted/asked undec. failed   p50    p99 ms`;
+const HEAD = `${'listener'.padEnd(4)} ${'attack'.padEnd(72)} ${'tries'.padStart(8)} got in   secs granted/asked undec. failed   p50    p99 ms`;
 
 async function run({ only, json }: Options): Promise<void> {
-  const attacks = ATTACKS.filter(({ name, door }) => only === undefined || `${door} ${name}`.includes(only));
+  const attacks = ATTACKS.filter(
+    ({ name, listener }) => only === undefined || `${listener} ${name}`.includes(only),
+  );
   if (attacks.length === 0) throw new Error(`no attack has "${only}" in its door and name`);
   if (!json) say(HEAD);
   const rows = await runAttacks(FULL_SCALE, attacks, (row) => {

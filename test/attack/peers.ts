@@ -128,17 +128,17 @@ async function record(target: Target, from: number, to: number): Promise<Buffer>
 export const PEERS: readonly Attack[] = [
   {
     name: 'forged hellos, votes and changes of the nodes, plainly',
-    door: 'peer',
+    listener: 'peer',
     run: async (target) => sayToAll(target, { plain: true }, (to) => said(target, otherThan(to), to)),
   },
   {
     name: 'the same by TLS without a certificate',
-    door: 'peer',
+    listener: 'peer',
     run: async (target) => sayToAll(target, {}, (to) => said(target, otherThan(to), to)),
   },
   {
     name: 'the same with a certificate of another CA',
-    door: 'peer',
+    listener: 'peer',
     run: async (target) => {
       const credentials = await foreign(target.cluster.config.clusterId);
       return sayToAll(target, { credentials }, (to) => said(target, otherThan(to), to));
@@ -146,7 +146,7 @@ export const PEERS: readonly Attack[] = [
   },
   {
     name: "the same as node 1, with node 3's certificate",
-    door: 'peer',
+    listener: 'peer',
     run: async (target) =>
       sayToAll(target, { credentials: await target.certificateOf(3) }, (to) =>
         said(target, otherThan(to), to),
@@ -154,7 +154,7 @@ export const PEERS: readonly Attack[] = [
   },
   {
     name: 'a handshake of an honest node, said again',
-    door: 'peer',
+    listener: 'peer',
     run: async (target) => {
       const recorded = await record(target, 3, 1);
       return sayToAll(target, { plain: true }, () => recorded);

@@ -6,7 +6,7 @@ import type { Target } from './target.ts';
 const QUIET_MILLIS = 300;
 const DECIDING = ['ALLOW eve', 'CL.THROTTLE eve 1 2 3', 'MATCH user eve', 'REFUND eve ID a'] as const;
 const ASKING = [
-  'LOOK eve',
+  'PEEK eve',
   'INFO',
   'CLIENT LIST',
   'CLUSTER SLOTS',
@@ -106,20 +106,20 @@ async function deaf(target: Target): Promise<Outcome> {
 export const RESP: readonly Attack[] = [
   {
     name: 'every command without a token',
-    door: 'resp',
+    listener: 'resp',
     run: async (target) => tryAll(target, [...DECIDING, ...ASKING, ...NEVER, 'HELLO 3']),
   },
   {
     name: 'a token to read, used to decide',
-    door: 'resp',
+    listener: 'resp',
     run: async (target) => tryAll(target, DECIDING, [`AUTH ${target.tokens.read}`]),
   },
   {
     name: 'a token to decide, used to see who else is connected',
-    door: 'resp',
+    listener: 'resp',
     run: async (target) => tryAll(target, ['CLIENT LIST', ...NEVER], [`AUTH ${target.tokens.decide}`]),
   },
-  { name: 'guesses of a token', door: 'resp', run: guess },
-  { name: 'what is too long, too deep or no command', door: 'resp', run: noise },
-  { name: 'clients that never read what they are told', door: 'resp', run: deaf },
+  { name: 'guesses of a token', listener: 'resp', run: guess },
+  { name: 'what is too long, too deep or no command', listener: 'resp', run: noise },
+  { name: 'clients that never read what they are told', listener: 'resp', run: deaf },
 ];

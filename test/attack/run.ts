@@ -23,7 +23,7 @@ const REST_MILLIS = 2_000;
 
 export interface Row extends Outcome {
   readonly name: string;
-  readonly door: string;
+  readonly listener: string;
   readonly millis: number;
   /** In words, each something that an attack changed. */
   readonly changed: readonly string[];
@@ -34,7 +34,7 @@ export interface Row extends Outcome {
 export async function runAttacks(
   scale: Scale,
   attacks: readonly Attack[],
-  told: (row: Row) => void,
+  reported: (row: Row) => void,
 ): Promise<readonly Row[]> {
   const target = await Target.start(scale);
   const rows: Row[] = [];
@@ -51,9 +51,9 @@ export async function runAttacks(
       await bystander.asksAll();
       const noticed = bystander.noticed();
       const changed = await target.changedSince(before);
-      const row = { name: attack.name, door: attack.door, ...outcome, millis, changed, noticed };
+      const row = { name: attack.name, listener: attack.listener, ...outcome, millis, changed, noticed };
       rows.push(row);
-      told(row);
+      reported(row);
     }
   } finally {
     await bystander.end();
@@ -64,7 +64,7 @@ export async function runAttacks(
 
 const NOTHING: Attack = {
   name: '(nothing)',
-  door: 'http',
+  listener: 'http',
   run: async () => {
     await new Promise((resolve) => setTimeout(resolve, REST_MILLIS));
     return { tries: 0, gotIn: [] };

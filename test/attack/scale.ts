@@ -1,5 +1,5 @@
 /** Which listeners are attacked, and with how many connections. */
-export type Door = 'http' | 'resp' | 'grpc' | 'peer';
+export type Listener = 'http' | 'resp' | 'grpc' | 'peer';
 
 /** How much of a flood. */
 export interface Scale {

@@ -61,14 +61,14 @@ export class Intruder {
     return new Promise((resolve) => {
       const done = (result: boolean): void => {
         clearTimeout(timer);
-        this.#waiting.delete(look);
+        this.#waiting.delete(peek);
         resolve(result);
       };
-      const look = (): void => {
+      const peek = (): void => {
         if (condition()) done(true);
       };
       const timer = setTimeout(() => done(condition()), millisMax);
-      this.#waiting.add(look);
+      this.#waiting.add(peek);
     });
   }
 
@@ -91,7 +91,7 @@ export class Intruder {
   }
 
   #changed(): void {
-    for (const look of this.#waiting) look();
+    for (const peek of this.#waiting) peek();
   }
 }
 

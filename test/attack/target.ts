@@ -4,10 +4,10 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { doorUrl } from '../../src/cli/door-url.ts';
+import { listenerUrl } from '../../src/cli/listener-url.ts';
 import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import { eventually, TestCluster } from '../cluster/harness.ts';
-import type { Door, Scale } from './scale.ts';
+import type { Listener, Scale } from './scale.ts';
 import type { Address, Credentials } from './sockets.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;
@@ -79,9 +79,9 @@ export class Target {
     });
   }
 
-  address(id: number, door: Door): Address {
-    const address = this.cluster.config.nodes.find((node) => node.id === id)?.[door];
-    if (address === undefined) throw new Error(`there is no ${door} of node ${id}`);
+  address(id: number, listener: Listener): Address {
+    const address = this.cluster.config.nodes.find((node) => node.id === id)?.[listener];
+    if (address === undefined) throw new Error(`there is no ${listener} of node ${id}`);
     return address;
   }
 
@@ -146,7 +146,7 @@ async function ask(
   { token, body, headers }: Asked,
 ): Promise<Answer> {
   const http = cluster.config.nodes.find((node) => node.id === id)?.http ?? { host: '', port: 0 };
-  const response = await nodeFetch(new URL(path, doorUrl({ http }, cluster.config.tls)), {
+  const response = await nodeFetch(new URL(path, listenerUrl({ http }, cluster.config.tls)), {
     signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     method,
     headers: {

@@ -132,11 +132,11 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
     if ((await readCluster(data)) !== undefined) await rm(data, { recursive: true });
     const { code, stdout } = await ended('quorate', args(data), root);
     expect(code).toBe(0);
-    const told = JSON.parse(stdout) as { groups: { stateHash: string }[]; isSaturated: boolean };
-    expect(told.groups.map(({ stateHash }) => stateHash)).toEqual(
+    const reported = JSON.parse(stdout) as { groups: { stateHash: string }[]; isSaturated: boolean };
+    expect(reported.groups.map(({ stateHash }) => stateHash)).toEqual(
       manifest.groups.map(({ stateHash }) => stateHash),
     );
-    expect(told.isSaturated).toBe(true);
+    expect(reported.isSaturated).toBe(true);
     const config = await readCluster(data);
     const restored = InProcessCluster.of(config!, data);
     const ranAt = performance.now();

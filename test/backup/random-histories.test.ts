@@ -72,8 +72,8 @@ class History {
     const isRepeated = decision.decided.index < harness.index;
     if (isRepeated) return;
     const { timeMillis } = decision.decided;
-    const told = this.granted.get(key) ?? [];
-    this.granted.set(key, [...told, { realMillis: this.realMillis, timeMillis, cost }]);
+    const reported = this.granted.get(key) ?? [];
+    this.granted.set(key, [...reported, { realMillis: this.realMillis, timeMillis, cost }]);
     if (requestId !== undefined) this.#ids.set(`${userId} ${requestId}`, { key, decision });
   }
 

@@ -47,7 +47,7 @@ describe('groups that lost their quorum', () => {
     const { config, directory } = cluster;
     const store = await openStore(nodeDirectory(directory, 1), { nodeId: 1, facts: factsOf(config) });
     const node1 = nodeDirectory(directory, 1);
-    const told = await recoverGroups({
+    const reported = await recoverGroups({
       store,
       directory: node1,
       node: 1,
@@ -55,8 +55,8 @@ describe('groups that lost their quorum', () => {
       groups: 'all',
       at: 'noon',
     });
-    expect(told.map(({ group }) => group)).toEqual([0, 1, 2, 3]);
-    for (const { votersBefore, index, lastIndex, term } of told) {
+    expect(reported.map(({ group }) => group)).toEqual([0, 1, 2, 3]);
+    for (const { votersBefore, index, lastIndex, term } of reported) {
       expect([votersBefore, index]).toEqual([[1, 2, 3], lastIndex + 1]);
       expect(term).toBeGreaterThan(1_000_000);
     }

@@ -224,8 +224,8 @@ describe('a recovery of stores with snapshots', () => {
 
   it('applies each entry once: older entries than the snapshot are in it already', async () => {
     const directory = await survivor();
-    const told = await opened(directory, recovering(directory));
-    expect(told.map(({ group, lastIndex, index }) => [group, lastIndex, index])).toEqual(
+    const reported = await opened(directory, recovering(directory));
+    expect(reported.map(({ group, lastIndex, index }) => [group, lastIndex, index])).toEqual(
       GROUPS.map((group) => [group, LAST, LAST + 1]),
     );
     await opened(directory, async (store) => {

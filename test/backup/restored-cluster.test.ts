@@ -163,9 +163,9 @@ describe('a cluster that is backed up and lost', () => {
   });
 
   it('tells of a state what every replica tells of it', async () => {
-    const told = whole.groups.slice(1).map(({ stateHash }) => stateHash);
+    const reported = whole.groups.slice(1).map(({ stateHash }) => stateHash);
     await eventually('all replicas have applied the same', () =>
-      hashesOf(old).every((hashes) => hashes.join() === told.join()) ? true : undefined,
+      hashesOf(old).every((hashes) => hashes.join() === reported.join()) ? true : undefined,
     );
     expect(whole.rulesVersion).toBe(1);
   });

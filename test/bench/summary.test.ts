@@ -98,7 +98,7 @@ describe('the summary', () => {
       'quorate/http-48/grants',
       'flexible/http-48/grants',
     ]);
-    expect(rowOf('quorate')?.unexpectedShare).toBeCloseTo(1 / 3);
+    expect(rowOf('quorate')?.unexpectedFraction).toBeCloseTo(1 / 3);
     expect(rowOf('quorate')?.cpuSecondsPerMillion).toEqual({ median: 7, min: 7, max: 7 });
     expect(rowOf('flexible')?.cpuSecondsPerMillion).toBeUndefined();
   });

@@ -41,9 +41,9 @@ describe('workloads', () => {
 
   test('mixed is one half of each', () => {
     const requests = drawn('mixed', 1, 20_000);
-    const share = requests.filter(({ rule }) => rule === 'open').length / requests.length;
-    expect(share).toBeGreaterThan(0.48);
-    expect(share).toBeLessThan(0.52);
+    const fraction = requests.filter(({ rule }) => rule === 'open').length / requests.length;
+    expect(fraction).toBeGreaterThan(0.48);
+    expect(fraction).toBeLessThan(0.52);
   });
 
   test('a million users are nearly all different, ten hot users are ten', () => {

@@ -149,8 +149,8 @@ describe('--ca', () => {
     ];
     // On a busy machine the command may report a timeout instead of the refusal.
     const { code, said } = await eventually('it has time to be refused', async () => {
-      const told = await ended('quorate', remove, directory);
-      return told.code === EXIT_TEMPORARY ? undefined : told;
+      const reported = await ended('quorate', remove, directory);
+      return reported.code === EXIT_TEMPORARY ? undefined : reported;
     });
     expect(said).toMatch(/no node listens at https:.*ECONNREFUSED/);
     expect(code).toBe(UNAVAILABLE);

@@ -94,8 +94,8 @@ export async function decided(command: () => Promise<Ended>): Promise<Ended> {
 
 async function endedWithout(command: () => Promise<Ended>, codes: readonly number[]): Promise<Ended> {
   return eventually(`an exit code that is none of ${codes.join()}`, async () => {
-    const told = await command();
-    return codes.includes(told.code) ? undefined : told;
+    const reported = await command();
+    return codes.includes(reported.code) ? undefined : reported;
   });
 }
 
@@ -104,7 +104,7 @@ async function endedWithout(command: () => Promise<Ended>, codes: readonly numbe
  * safe to repeat.
  */
 export async function inTime<T>(command: () => Promise<T>): Promise<T> {
-  const [told] = await eventually('those who are asked answer in time', () =>
+  const [reported] = await eventually('those who are asked answer in time', () =>
     command().then(
       (value) => [value] as const,
       (error: unknown) => {
@@ -113,5 +113,5 @@ export async function inTime<T>(command: () => Promise<T>): Promise<T> {
       },
     ),
   );
-  return told;
+  return reported;
 }

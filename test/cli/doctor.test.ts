@@ -24,10 +24,10 @@ async function doctor(data: string, more: { id?: number } = {}): Promise<Examine
   const lines: string[] = [];
   const print = (line: string): void => void lines.push(line);
   const isSound = await examine({ data, ...more, version: 'unknown', json: true, print });
-  const told = JSON.parse(lines.join('\n')) as Examined;
-  expect(told.ok).toBe(isSound);
-  for (const { result, action } of told.findings) expect(action !== undefined).toBe(result !== 'ok');
-  return told;
+  const reported = JSON.parse(lines.join('\n')) as Examined;
+  expect(reported.ok).toBe(isSound);
+  for (const { result, action } of reported.findings) expect(action !== undefined).toBe(result !== 'ok');
+  return reported;
 }
 
 function finding({ findings }: Examined, check: string): Finding | undefined {
@@ -86,23 +86,25 @@ describe('a cluster that does not run', () => {
 
   it('is in order, and stays as it is', async () => {
     const before = await files();
-    const told = await doctor(directory);
-    expect(told.ok).toBe(true);
-    expect(finding(told, 'node 1: database')).toMatchObject({ result: 'ok' });
+    const reported = await doctor(directory);
+    expect(reported.ok).toBe(true);
+    expect(finding(reported, 'node 1: database')).toMatchObject({ result: 'ok' });
     for (const port of ['http', 'peer', 'resp'])
-      expect(finding(told, `node 1: ${port} port`)).toMatchObject({ result: 'ok' });
-    expect(finding(told, 'node 1: disk')?.found).toMatch(/free; the floor is 64.0 MiB$/);
-    expect(finding(told, 'node 1: who may ask')?.found).toContain('open to every program on this machine');
-    expect(finding(told, 'cluster')).toMatchObject({ result: 'warn' });
+      expect(finding(reported, `node 1: ${port} port`)).toMatchObject({ result: 'ok' });
+    expect(finding(reported, 'node 1: disk')?.found).toMatch(/free; the floor is 64.0 MiB$/);
+    expect(finding(reported, 'node 1: who may ask')?.found).toContain(
+      'open to every program on this machine',
+    );
+    expect(finding(reported, 'cluster')).toMatchObject({ result: 'warn' });
     expect(await files()).toEqual(before);
   });
 
   it('has a damaged database: that is said, and the directory is not marked', async () => {
     await rm(join(nodeDirectory(directory, 1), 'CURRENT'));
     const before = await files();
-    const told = await doctor(directory);
-    expect(told.ok).toBe(false);
-    expect(finding(told, 'node 1: database')).toMatchObject({
+    const reported = await doctor(directory);
+    expect(reported.ok).toBe(false);
+    expect(finding(reported, 'node 1: database')).toMatchObject({
       result: 'fail',
       found: expect.stringContaining("LevelDB's file CURRENT is missing") as string,
       action: expect.stringContaining('--replace 1') as string,
@@ -112,8 +114,8 @@ describe('a cluster that does not run', () => {
 
   it('has lost its database', async () => {
     await rm(nodeDirectory(directory, 1), { recursive: true });
-    const told = await doctor(directory, { id: 1 });
-    expect(finding(told, 'node 1: database')).toMatchObject({ result: 'fail' });
+    const reported = await doctor(directory, { id: 1 });
+    expect(finding(reported, 'node 1: database')).toMatchObject({ result: 'fail' });
     expect(finding(await doctor(directory), 'nodes')).toMatchObject({ result: 'warn' });
     expect(finding(await doctor(directory, { id: 9 }), 'node 9')).toMatchObject({ result: 'fail' });
   });
@@ -124,11 +126,11 @@ describe('a cluster that does not run', () => {
     await new Promise<void>((resolve) => {
       server.listen({ host, port }, resolve);
     });
-    const told = await doctor(directory);
+    const reported = await doctor(directory);
     server.close();
-    expect(told.ok).toBe(false);
-    expect(finding(told, 'node 1: peer port')).toMatchObject({ result: 'fail' });
-    expect(finding(told, 'node 1: http port')).toMatchObject({ result: 'ok' });
+    expect(reported.ok).toBe(false);
+    expect(finding(reported, 'node 1: peer port')).toMatchObject({ result: 'fail' });
+    expect(finding(reported, 'node 1: http port')).toMatchObject({ result: 'ok' });
   });
 
   it.each([
@@ -150,21 +152,21 @@ describe('a cluster that does not run', () => {
     ['has a field too many', (text: string) => text.replace('{', '{ "partitons": 7,'), /partitons/],
   ])('has a cluster.json that %s: the line is told', async (_, change, expected) => {
     await rewrite(change);
-    const told = await doctor(directory);
-    expect(told.ok).toBe(false);
-    expect(finding(told, 'cluster.json')).toMatchObject({ result: 'fail' });
-    expect(finding(told, 'cluster.json')?.found).toMatch(expected);
+    const reported = await doctor(directory);
+    expect(reported.ok).toBe(false);
+    expect(finding(reported, 'cluster.json')).toMatchObject({ result: 'fail' });
+    expect(finding(reported, 'cluster.json')?.found).toMatch(expected);
   });
 
   it('has no certificates, or may be reached by anybody', async () => {
     const tls = JSON.stringify(OWN_TLS_SETTINGS);
     await rewrite((text) => text.replace('{', `{ "tls": ${tls},`).replaceAll('127.0.0.1', '0.0.0.0'));
-    const told = await doctor(directory);
-    expect(finding(told, 'node 1: certificate of tls')).toMatchObject({
+    const reported = await doctor(directory);
+    expect(finding(reported, 'node 1: certificate of tls')).toMatchObject({
       result: 'fail',
       found: expect.stringContaining('node-1.crt') as string,
     });
-    expect(finding(told, 'node 1: who may ask')).toMatchObject({
+    expect(finding(reported, 'node 1: who may ask')).toMatchObject({
       result: 'fail',
       found: expect.stringContaining('needs a token of role admin') as string,
     });
@@ -190,10 +192,10 @@ describe('a mount', () => {
   const mount = { point: '/data', type: 'ext4', source: '/dev/vdb' };
 
   it('that discards is to look at: which one it is and what to do is told', () => {
-    const [told] = mountFindings(2, { ...mount, options: ['rw', 'discard'] });
-    expect(told).toMatchObject({ check: 'node 2: mount', result: 'warn' });
-    expect(told?.found).toContain('/data (ext4 on /dev/vdb) is mounted with discard');
-    expect(told?.action).toContain('`mount -o remount,nodiscard /data`');
+    const [reported] = mountFindings(2, { ...mount, options: ['rw', 'discard'] });
+    expect(reported).toMatchObject({ check: 'node 2: mount', result: 'warn' });
+    expect(reported?.found).toContain('/data (ext4 on /dev/vdb) is mounted with discard');
+    expect(reported?.action).toContain('`mount -o remount,nodiscard /data`');
   });
 
   it('that does not is in order', () => {
@@ -211,7 +213,7 @@ describe('a cluster that runs', () => {
   afterAll(async () => cluster.stop());
 
   it('is recognised, and asked', async () => {
-    const told = await eventually('nothing is wrong', async () => {
+    const reported = await eventually('nothing is wrong', async () => {
       const now = await doctor(cluster.directory);
       // A node may be too busy to answer in time.
       const areAsked = ['cluster', 'node 1: http port'].every(
@@ -220,21 +222,21 @@ describe('a cluster that runs', () => {
       const isClockKnown = finding(now, 'clock rates')?.found.includes('node 1 fit') === true;
       return areAsked && isClockKnown ? now : undefined;
     });
-    expect(told.ok).toBe(true);
-    expect(finding(told, 'node 1: database')?.found).toContain('open in a process');
-    expect(finding(told, 'node 1: http port')?.found).toContain('held by this node');
-    expect(finding(told, 'clock rates')?.found).toContain('node 1 fit');
-    expect(finding(told, 'versions')).toMatchObject({ result: 'ok' });
+    expect(reported.ok).toBe(true);
+    expect(finding(reported, 'node 1: database')?.found).toContain('open in a process');
+    expect(finding(reported, 'node 1: http port')?.found).toContain('held by this node');
+    expect(finding(reported, 'clock rates')?.found).toContain('node 1 fit');
+    expect(finding(reported, 'versions')).toMatchObject({ result: 'ok' });
   });
 
   it('fails with a node that is down, whichever node is asked about', async () => {
     await cluster.stopNode(3);
-    const told = await eventually('others know that it is down', async () => {
+    const reported = await eventually('others know that it is down', async () => {
       const now = await doctor(cluster.directory, { id: 1 });
       return now.findings.some(({ found }) => found.includes('node 3 is down')) ? now : undefined;
     });
-    expect(told.ok).toBe(false);
-    expect(told.findings.find(({ found }) => found.includes('node 3 is down'))).toMatchObject({
+    expect(reported.ok).toBe(false);
+    expect(reported.findings.find(({ found }) => found.includes('node 3 is down'))).toMatchObject({
       result: 'fail',
       action: expect.stringContaining('start it again') as string,
     });
@@ -244,10 +246,10 @@ describe('a cluster that runs', () => {
     const lines: string[] = [];
     const print = (line: string): void => void lines.push(line);
     const isSound = await examine({ node: 'http://127.0.0.1:1', version: '1', json: true, print });
-    const told = JSON.parse(lines.join('\n')) as Examined;
-    expect([isSound, told.ok]).toEqual([false, false]);
-    expect(finding(told, 'cluster')).toMatchObject({ result: 'fail' });
+    const reported = JSON.parse(lines.join('\n')) as Examined;
+    expect([isSound, reported.ok]).toEqual([false, false]);
+    expect(finding(reported, 'cluster')).toMatchObject({ result: 'fail' });
     // The command may mean another cluster than that of this directory, so it does not check the directory.
-    expect(told.findings.map(({ check }) => check)).toEqual(['Node.js', 'cluster']);
+    expect(reported.findings.map(({ check }) => check)).toEqual(['Node.js', 'cluster']);
   });
 });

@@ -106,8 +106,8 @@ describe('a join', () => {
   it('at the address of a node that is gone takes its place in the file', async () => {
     await rm(nodeDirectory(directory, 2), { recursive: true });
     const [two] = CONFIG.nodes.slice(1);
-    const told = await joinCluster(directory, { id: 4, http: FOUR.http, peer: two?.peer ?? FOUR.peer });
-    expect(told[0]).toContain('node 2 was at that address');
+    const reported = await joinCluster(directory, { id: 4, http: FOUR.http, peer: two?.peer ?? FOUR.peer });
+    expect(reported[0]).toContain('node 2 was at that address');
     expect((await readCluster(directory))?.nodes.map(({ id }) => id)).toEqual([1, 4]);
   });
 

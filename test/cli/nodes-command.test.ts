@@ -47,7 +47,7 @@ const PARTITION = { id: 0, leader: 1, term: 1, commit: 1, replicas: [] };
 
 function statusOf(
   settledVersion: number,
-  self: Omit<ReportedSelf, 'refusedBy'> = { id: 1, standing: 'member' },
+  self: Omit<ReportedSelf, 'refusedBy'> = { id: 1, membership: 'member' },
   others: readonly Node[] = [],
   up = true,
 ): Answer {
@@ -145,7 +145,7 @@ describe('a change of the nodes', () => {
   it('is done when the node that leaves says that it was removed, though it never heard of the end', async () => {
     const node = await Node.start({ status: statusOf(1) });
     const moving = whenMoving(() => {
-      node.answers.status = statusOf(1, { id: 1, standing: 'removed' });
+      node.answers.status = statusOf(1, { id: 1, membership: 'removed' });
     });
     expect(withoutWaiting(await change(node.url, moving)).slice(1)).toEqual([
       '1 of 2 partitions are in place',
@@ -170,9 +170,9 @@ describe('a change of the nodes', () => {
     const reason = 'node 1 was removed from the cluster';
     const refusal = { status: 409, body: { reason: 'notMember', message: 'ask another one' } };
     const node = await Node.start({ change: () => refusal });
-    node.answers.status = statusOf(1, { id: 1, standing: 'removed', reason });
+    node.answers.status = statusOf(1, { id: 1, membership: 'removed', reason });
     await expect.poll(async () => change(node.url), PATIENCE).toEqual(['done: all partitions have moved']);
-    node.answers.status = statusOf(1, { id: 3, standing: 'removed', reason });
+    node.answers.status = statusOf(1, { id: 3, membership: 'removed', reason });
     await expect
       .poll(async () => change(node.url), PATIENCE)
       .toEqual([

@@ -82,12 +82,12 @@ describe('the status of a cluster', () => {
   it('fits on a screen', async () => {
     let lines: string[] = [];
     // This node may hear of new leaders a moment later than the first.
-    const look = async (): Promise<string[]> => {
+    const peek = async (): Promise<string[]> => {
       lines = [];
       await showStatus({ cluster: atNode(urlOf(2)), print: (line) => void lines.push(line) });
       return lines.filter((line) => /^(note|problem): /.test(line)).concat(lines.at(-1) ?? '');
     };
-    await expect.poll(look, PATIENCE).toEqual(['healthy']);
+    await expect.poll(peek, PATIENCE).toEqual(['healthy']);
     expect(lines[0]).toContain('3 nodes, 6 partitions (6 with a leader, 6 in place), rules version 1');
     expect(lines.filter((line) => / {2}ready {2}/.test(line))).toHaveLength(3);
     expect(lines.length).toBeLessThan(20);

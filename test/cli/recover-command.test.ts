@@ -49,14 +49,14 @@ describe('quorate recover', () => {
     // The node may not know the leader yet, or there is none for a moment.
     const refusal = await eventually('node 2 knows all leaders when it is asked', async () => {
       if (!(await knowsLeaders())) return undefined;
-      const told: unknown = await run({ iAcceptOverGrants: true, all: true, node }).then(
+      const reported: unknown = await run({ iAcceptOverGrants: true, all: true, node }).then(
         () => 'done',
         (error: unknown) => error,
       );
       // If all partitions had lost their leaders and elected new ones meanwhile, only the locked database stopped the
       // command.
-      const isLocked = told instanceof Error && 'code' in told && told.code === 'STORE_LOCKED';
-      return !isLocked && (await knowsLeaders()) ? told : undefined;
+      const isLocked = reported instanceof Error && 'code' in reported && reported.code === 'STORE_LOCKED';
+      return !isLocked && (await knowsLeaders()) ? reported : undefined;
     });
     expect(refusal).toMatchObject({ message: expect.stringMatching(/has its quorum/) as string });
     // cluster.json names the other nodes, so the result is the same with and without a named node.
@@ -87,8 +87,8 @@ describe('quorate recover', () => {
   it('recovers what the survivor holds, and says so in its directory, also when repeated', async () => {
     await run({ iAcceptOverGrants: true, all: true });
     await run({ iAcceptOverGrants: true, group: 1, json: true });
-    const told = JSON.parse(said.at(-1) ?? '') as { recovered: { votersBefore: number[] }[] };
-    expect(told.recovered.map(({ votersBefore }) => votersBefore)).toEqual([[1]]);
+    const reported = JSON.parse(said.at(-1) ?? '') as { recovered: { votersBefore: number[] }[] };
+    expect(reported.recovered.map(({ votersBefore }) => votersBefore)).toEqual([[1]]);
     expect(said.filter((line) => /^group \d: node 1 alone, of 1, 2, 3/.test(line))).toHaveLength(3);
     const lines = await readFile(join(nodeDirectory(cluster.directory, 1), 'RECOVERED'), 'utf8');
     expect(lines.match(/"group":\d/g)).toEqual(['"group":0', '"group":1', '"group":2', '"group":1']);

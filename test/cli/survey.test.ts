@@ -37,7 +37,7 @@ afterAll(async () => {
 it('is told by the others, with the reason why it was not asked', async () => {
   const addresses: string[] = [];
   const report = (): unknown => ({
-    self: { id: 1, standing: 'member', refusedBy: [] },
+    self: { id: 1, membership: 'member', refusedBy: [] },
     nodes: addresses.map((http, i) => ({
       id: i + 1,
       http,
@@ -55,13 +55,13 @@ it('is told by the others, with the reason why it was not asked', async () => {
   });
   addresses.push(await opened({ nodeId: 1 }, report));
   addresses.push(await opened({ nodeId: 2, agoMillis: DAYS, days: 1 }, report));
-  const told = async (): Promise<unknown> => {
+  const reported = async (): Promise<unknown> => {
     const { nodes } = await survey(atNode(`https://${addresses[0]}`));
     return nodes.map(({ readiness, problem }) => [readiness?.['status'], problem]);
   };
   // The command waits two seconds, too short for TLS handshakes on a busy machine.
   const patience = { timeout: WAIT_MILLIS_MAX };
-  await expect.poll(told, patience).toEqual([
+  await expect.poll(reported, patience).toEqual([
     ['ready', undefined],
     [undefined, expect.stringContaining('is not trusted (CERT_HAS_EXPIRED)')],
   ]);

@@ -9,7 +9,7 @@ const ERROR = { type: 'x', message: 'why' };
 const INDEFINITE = { code: 'INDEFINITE', isDefinite: false };
 
 /** The result of a request without an id whose only attempt got this answer. */
-function toldOf(status: number, body: unknown): unknown {
+function reportOf(status: number, body: unknown): unknown {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const [heard] = heardOf({ kind: 'response', status, body: text }, 1);
   if (heard === undefined) throw new Error('nothing was heard of the request');
@@ -37,7 +37,7 @@ describe('a response that is no answer of a node', () => {
     ['a failure', 500, { allowed: false, error: ERROR }],
     ['taken', 202, { allowed: false, error: ERROR }],
   ])('(%s) may come from somebody who passed the request on', (_, status, body) => {
-    expect(toldOf(status, body)).toMatchObject(INDEFINITE);
+    expect(reportOf(status, body)).toMatchObject(INDEFINITE);
   });
 
   it.each([
@@ -55,7 +55,7 @@ describe('a response that is no answer of a node', () => {
     ['a status of nothing', denialOf({ status: 418 })],
     ['a list', [grantOf()]],
   ])('of one request (%s) is neither a grant nor a denial', (_, answer) => {
-    expect(toldOf(200, { answers: [answer] })).toMatchObject(INDEFINITE);
+    expect(reportOf(200, { answers: [answer] })).toMatchObject(INDEFINITE);
   });
 
   it.each([
@@ -65,7 +65,7 @@ describe('a response that is no answer of a node', () => {
     [503, unavailableOf('draining', false), 'UNAVAILABLE'],
     [503, unavailableOf('deadline', true), 'INDEFINITE'],
   ])('of status %i and %j is as certain as the node that says it', (status, body, code) => {
-    expect(toldOf(status, body)).toMatchObject({ code, isDefinite: code !== 'INDEFINITE' });
+    expect(reportOf(status, body)).toMatchObject({ code, isDefinite: code !== 'INDEFINITE' });
   });
 
   it('breaks nothing, whatever it is', () => {

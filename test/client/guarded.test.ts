@@ -23,7 +23,7 @@ afterEach(() => {
   process.off('uncaughtExceptionMonitor', uncaught);
 });
 
-function told(): readonly Error[] {
+function reported(): readonly Error[] {
   return warnings.filter(({ message }) => message.startsWith('onEvent'));
 }
 
@@ -64,8 +64,8 @@ describe.each(THROWING)('a listener that %s', (_, listener) => {
       await played.settle();
       expect(asked.value).toMatchObject({ allowed: true });
     }
-    await eventually('a warning', async () => (told().length > 0 ? true : undefined));
-    expect(told().map(({ name }) => name)).toEqual(['QuorateWarning']);
+    await eventually('a warning', async () => (reported().length > 0 ? true : undefined));
+    expect(reported().map(({ name }) => name)).toEqual(['QuorateWarning']);
     expect(uncaught).not.toHaveBeenCalled();
   });
 

@@ -151,9 +151,9 @@ describe('an exchange', () => {
   it('ends after its time, and may have been sent', async () => {
     const origin = await serve(() => {});
     const result = await eventually('it has a connection before its time is over', async () => {
-      const told = await exchange(origin, PLAIN, { timeoutMillis: 50 });
+      const reported = await exchange(origin, PLAIN, { timeoutMillis: 50 });
       // A process that was paused for that long has sent nothing, and reports so.
-      return told.kind === 'failed' && !told.isSent ? undefined : told;
+      return reported.kind === 'failed' && !reported.isSent ? undefined : reported;
     });
     expect(result).toMatchObject({ kind: 'failed', isSent: true });
   });

@@ -33,14 +33,14 @@ export class Sent {
     this.#done = done;
   }
 
-  tell(result: ExchangeResult): void {
+  report(result: ExchangeResult): void {
     if (!this.isOpen) return;
     this.isOpen = false;
     this.#done(result);
   }
 
   respond(status: number, body: unknown): void {
-    this.tell({ kind: 'response', status, body: typeof body === 'string' ? body : JSON.stringify(body) });
+    this.report({ kind: 'response', status, body: typeof body === 'string' ? body : JSON.stringify(body) });
   }
 
   /** Gives the same answer to all its requests. */
@@ -49,14 +49,20 @@ export class Sent {
   }
 
   fail(isSent: boolean): void {
-    this.tell({ kind: 'failed', isSent, error: new Error(isSent ? 'ECONNRESET' : 'ECONNREFUSED') });
+    this.report({ kind: 'failed', isSent, error: new Error(isSent ? 'ECONNRESET' : 'ECONNREFUSED') });
   }
 }
 
 export function grantOf(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   const decided = { partition: 0, term: 1, index: 1, position: 0, timeMillis: 1 };
-  const standing = { rule: 'default', limit: 100, windowMillis: 60_000, remaining: 42, resetMillis: 60_000 };
-  return { status: 200, allowed: true, ...standing, rulesVersion: 1, decided, ...changes };
+  const limitStatus = {
+    rule: 'default',
+    limit: 100,
+    windowMillis: 60_000,
+    remaining: 42,
+    resetMillis: 60_000,
+  };
+  return { status: 200, allowed: true, ...limitStatus, rulesVersion: 1, decided, ...changes };
 }
 
 export function denialOf(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {

@@ -4,7 +4,7 @@ import { type Question, questionOf } from '../../src/api/question.ts';
 import { ALLOW_BATCH, batchBody, heardOf } from '../../src/client/batch.ts';
 import { encodeRequest, type PermitRequest } from '../../src/client/permit.ts';
 import { parseAllowBody } from '../../src/http/allow-body.ts';
-import { Door } from '../http/fixtures.ts';
+import { Listener } from '../http/fixtures.ts';
 
 function read(request: PermitRequest): Question {
   return parseAllowBody(JSON.parse(encodeRequest(request, request.requestId)), undefined);
@@ -34,10 +34,10 @@ describe('a request of a client', () => {
 });
 
 it('a batch of a client with a request that is malformed fails that one alone', async () => {
-  const door = new Door();
+  const listener = new Listener();
   const [ada, bob] = ['ada', 'bob'].map((userId) => encodeRequest({ userId }, undefined));
   const requests = [ada ?? '', '{"userId":"eve","costs":2}', bob ?? ''];
-  const { status, body } = await door.post(batchBody(requests), 'application/json', ALLOW_BATCH);
+  const { status, body } = await listener.post(batchBody(requests), 'application/json', ALLOW_BATCH);
   expect(heardOf({ kind: 'response', status, body: JSON.stringify(body) }, requests.length)).toMatchObject([
     { kind: 'answer', answer: { allowed: true } },
     { kind: 'invalid', field: 'costs' },

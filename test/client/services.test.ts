@@ -100,7 +100,7 @@ async function ask(origin: string, user: string): Promise<Pick<Asked, 'status' |
 }
 
 /** Fraction of a client's requests that went to a known leader. */
-function straightShareOf(events: Service['events']): number {
+function straightFractionOf(events: Service['events']): number {
   let requests = 0;
   let straight = 0;
   for (const event of events) {
@@ -193,11 +193,11 @@ describe('while a leader is killed', () => {
       // While a surviving node was paused there was no leader, and requests were repeated. So send more to raise the
       // fraction.
       await eventually(`most requests of ${name} went straight`, async () => {
-        if (straightShareOf(events) > 0.5) return true;
+        if (straightFractionOf(events) > 0.5) return true;
         await ask(origin, `more-${name}-${events.length}`);
         return undefined;
       });
-      expect(straightShareOf(events)).toBeGreaterThan(0.5);
+      expect(straightFractionOf(events)).toBeGreaterThan(0.5);
     }
   });
 });

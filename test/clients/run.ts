@@ -34,7 +34,7 @@ export async function checked(program: Program, port: number, mayInstall: boolea
 export async function checkedBy(
   { name, packages }: Pick<Program, 'name' | 'packages'>,
   mayInstall: boolean,
-  look: (output: string) => Promise<ReadonlyMap<string, string>>,
+  peek: (output: string) => Promise<ReadonlyMap<string, string>>,
 ): Promise<Findings> {
   const missing = await missingOf(packages);
   const skipped = missing.length === 0 ? undefined : await installed(missing, mayInstall);
@@ -42,7 +42,7 @@ export async function checkedBy(
   const version = await versionOf(packages.at(-1) ?? name);
   const directory = await mkdtemp(join(tmpdir(), 'quorate-client-'));
   try {
-    return { name, version, checks: await look(join(directory, 'program')).catch(whereItFailed) };
+    return { name, version, checks: await peek(join(directory, 'program')).catch(whereItFailed) };
   } finally {
     await rm(directory, { recursive: true });
   }

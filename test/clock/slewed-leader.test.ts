@@ -34,7 +34,7 @@ async function grantsOf(slewPpm: number, askedMillis: readonly number[]): Promis
       monotonicMillis: () => realMillis * (1 + slewPpm / 1e6),
       wallMillis: () => 1_700_000_000_000,
     },
-    doorMillis: () => realMillis * (1 + slewPpm / 1e6),
+    listenerMillis: () => realMillis * (1 + slewPpm / 1e6),
     random: () => 0,
     defer,
     gather: defer,

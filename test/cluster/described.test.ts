@@ -99,8 +99,8 @@ describe('a cluster with a document of rules', () => {
       [2, 1, 3].map((id) => cluster.port(id)),
       DOCUMENT,
     );
-    const told: unknown = await (await fetch(url(3, '/v1/rules'))).json();
-    expect(told).toMatchObject({
+    const reported: unknown = await (await fetch(url(3, '/v1/rules'))).json();
+    expect(reported).toMatchObject({
       rules: [{ id: 'user/hour' }, { id: 'user/day' }, { id: 'network/hour' }, { id: 'dear/hour' }],
       definitions: [{ id: 'user' }, { id: 'network' }, { id: 'dear' }],
     });
@@ -180,10 +180,10 @@ describe('a cluster with a document of rules', () => {
       });
       return answered.status === 503 ? undefined : answered;
     });
-    const told = (await response.json()) as { readonly kept: readonly { readonly rule: string }[] };
-    expect([response.status, told]).toMatchObject([200, { refunded: true, rulesVersion: version }]);
+    const reported = (await response.json()) as { readonly kept: readonly { readonly rule: string }[] };
+    expect([response.status, reported]).toMatchObject([200, { refunded: true, rulesVersion: version }]);
     // Keys that are not kept are free again.
-    const kept = told.kept.map(({ rule }) => rule);
+    const kept = reported.kept.map(({ rule }) => rule);
     expect(await remaining('user=amy', 'user')).toBe(LIMIT);
     const ofNetwork = await remaining('ip/24/64=10.8.0.0', 'network/hour');
     expect(ofNetwork).toBe(kept.includes('network/hour') ? NETWORK_LIMIT - 1 : NETWORK_LIMIT);

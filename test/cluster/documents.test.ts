@@ -187,8 +187,8 @@ describe('one rule of a document', () => {
       .poll(async () => change('PUT', 'of/eve', { ...rule, match: { user: 'eve' } }), { timeout })
       .toBe(200);
     expect(await ask({ user: 'eve' }, 3)).toMatchObject({ allowed: true, rule: 'of/eve/day' });
-    const told = await fetch(`${url}/v1/rules/of%2Feve`);
-    const body = (await told.json()) as { windows: { limit: number }[] };
+    const reported = await fetch(`${url}/v1/rules/of%2Feve`);
+    const body = (await reported.json()) as { windows: { limit: number }[] };
     expect(body).toMatchObject({ id: 'of/eve', match: { user: 'eve' }, key: ['user'] });
     const lower = { ...body, windows: [{ limit: 4, per: 'day' }] };
     await expect.poll(async () => change('PUT', 'of/eve', lower), { timeout }).toBe(200);

@@ -74,8 +74,8 @@ describe('a cluster behind a gateway', () => {
   }
 
   /** Sends a request over gRPC or in JSON. */
-  async function askOnce(id: number, user: string, door: number): Promise<Outcome> {
-    if (door % 2 === 0) {
+  async function askOnce(id: number, user: string, listener: number): Promise<Outcome> {
+    if (listener % 2 === 0) {
       const code = await inJson(id, user);
       if (code === 200) return 'granted';
       return code === 429 ? 'denied' : 'unavailable';
@@ -106,8 +106,8 @@ describe('a cluster behind a gateway', () => {
   // As AI gateways use it: a look before, and the tokens afterwards. They did not fit, so they were charged nowhere,
   // and each look was OK.
   it('owes what was used under a rule that is post-paid, and looks are over the limit from then on', async () => {
-    const told = [await usedOf(0), await usedOf(1_500), await usedOf(0), await usedOf(200)];
-    expect(told).toMatchObject([
+    const reported = [await usedOf(0), await usedOf(1_500), await usedOf(0), await usedOf(200)];
+    expect(reported).toMatchObject([
       { overallCode: 'OK', statuses: [{ limitRemaining: 1_000 }] },
       { overallCode: 'OK', statuses: [{ code: 'OK' }] },
       { overallCode: 'OVER_LIMIT', statuses: [{ code: 'OVER_LIMIT' }] },

@@ -6,7 +6,7 @@ import { eventually, TestCluster } from './harness.ts';
 
 const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
 const LOCAL_LIMIT = 11;
-const SHARE = Math.floor(LOCAL_LIMIT / 3);
+const FRACTION = Math.floor(LOCAL_LIMIT / 3);
 const DOCUMENT = `
 rules:
   - { id: closed, match: { mode: closed }, key: user, windows: { limit: 50, per: hour } }
@@ -126,7 +126,7 @@ describe('a cluster of which one node of three is left', () => {
 
   it('grants of what is local its share, and says when there is more', async () => {
     const answers = await times(2 * LOCAL_LIMIT, { mode: 'local', user: 'bob' });
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(SHARE);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(FRACTION);
     for (const { status, retryAfter, body } of answers) {
       expect(body).toMatchObject({ degraded: true, rules: ['local/hour'], allowed: status === 200 });
       expect(body).not.toHaveProperty('decided');
@@ -161,10 +161,10 @@ describe('a cluster of which one node of three is left', () => {
     const decisions = [...degraded.values()].reduce((sum, count) => sum + count, 0);
     // On a busy machine the fail modes may pause for a while, which the log reports, too.
     await eventually('each beginning and end in the log, with all that was decided', () => {
-      const told = logOf(SURVIVOR).filter(({ msg }) => /^(?:no longer )?degraded/.test(msg ?? ''));
-      const isInTurn = told.every(({ msg }, at) => msg?.startsWith('degraded:') === (at % 2 === 0));
-      const sum = told.reduce((all, { decisions: some = 0 }) => all + some, 0);
-      return isInTurn && told.length % 2 === 0 && sum === decisions ? true : undefined;
+      const reported = logOf(SURVIVOR).filter(({ msg }) => /^(?:no longer )?degraded/.test(msg ?? ''));
+      const isInTurn = reported.every(({ msg }, at) => msg?.startsWith('degraded:') === (at % 2 === 0));
+      const sum = reported.reduce((all, { decisions: some = 0 }) => all + some, 0);
+      return isInTurn && reported.length % 2 === 0 && sum === decisions ? true : undefined;
     });
   });
 });

@@ -12,7 +12,7 @@ const CLIENTS = 16;
 /** Time of an election on a busy machine. */
 const HAND_OVER_MILLIS_MAX = 1_500;
 /** Poll interval. A node reports that it stops for at least a tenth of a second. */
-const LOOK_MILLIS_MAX = 50;
+const CHECK_MILLIS_MAX = 50;
 /**
  * Errors after which a client tries again. A client that was paused for long looks like one with an idle connection.
  */
@@ -117,7 +117,7 @@ describe('a node that is asked to stop', () => {
       const { exit, seen, longestMillis } = await stopWatched(1);
       expect(exit).toEqual({ code: 0, signal: null });
       const isSeen = seen.has('503 stopping');
-      expect([[...seen], isSeen || longestMillis > LOOK_MILLIS_MAX]).toEqual([[...seen], true]);
+      expect([[...seen], isSeen || longestMillis > CHECK_MILLIS_MAX]).toEqual([[...seen], true]);
       return isSeen ? true : undefined;
     });
     await eventually('the others lead everything, and say so with their next report', async () => {

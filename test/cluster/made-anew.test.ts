@@ -34,14 +34,14 @@ async function grantsOfAda(ports: readonly number[], attempts: number): Promise<
 }
 
 async function expectRefused(port: number): Promise<ReportedSelf> {
-  const told = await eventually('it knows that it is refused', async () => {
+  const reported = await eventually('it knows that it is refused', async () => {
     const said = await self(port);
-    return said?.standing === 'refused' ? said : undefined;
+    return said?.membership === 'refused' ? said : undefined;
   });
   const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
   expect(ready.status).toBe(503);
-  expect(await ready.json()).toMatchObject({ status: 'refused', reason: told.reason });
-  return told;
+  expect(await ready.json()).toMatchObject({ status: 'refused', reason: reported.reason });
+  return reported;
 }
 
 describe('a node that joined', () => {
@@ -120,7 +120,7 @@ describe('a node that joined', () => {
     expect(answer).toMatchObject({ status: 503, body: { reason: 'not_member', proposed: false } });
     // The one that came first is not disturbed.
     const first = await eventually('node 4 answers', async () => self(four.http.port));
-    expect(first).toMatchObject({ id: 4, standing: 'member' });
+    expect(first).toMatchObject({ id: 4, membership: 'member' });
     const statuses: number[] = [];
     for (let i = 0; i <= LIMIT; i += 1)
       statuses.push((await decidedAt(four.http.port, { userId: 'ada' })).status);

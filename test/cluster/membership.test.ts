@@ -49,8 +49,8 @@ describe('a running cluster', () => {
     await quorate('join', '--data', cluster.directory, ...nodeOptions(four));
     cluster.startNode(4);
     const node = `http://127.0.0.1:${cluster.port(3)}`;
-    const told = await quorate('nodes', 'add', ...nodeOptions(four), '--replace', '2', '--node', node);
-    expect(told).toContain('done: all partitions have moved');
+    const reported = await quorate('nodes', 'add', ...nodeOptions(four), '--replace', '2', '--node', node);
+    expect(reported).toContain('done: all partitions have moved');
     // The others hear of it later than the one that was asked.
     await expect
       .poll(async () => (await cluster.status()).nodes.map(({ id }) => id), { timeout: WAIT_MILLIS_MAX })

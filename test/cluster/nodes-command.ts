@@ -24,8 +24,8 @@ export function nodeAt(id: number, http: number, peer: number): NodeAddress {
 }
 
 export function nodeOptions({ id, http, peer }: NodeAddress): string[] {
-  const told = [http, peer].map(({ host, port }) => `${host}:${port}`);
-  return [String(id), '--http', told[0] ?? '', '--peer', told[1] ?? ''];
+  const reported = [http, peer].map(({ host, port }) => `${host}:${port}`);
+  return [String(id), '--http', reported[0] ?? '', '--peer', reported[1] ?? ''];
 }
 
 /**

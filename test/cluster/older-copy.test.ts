@@ -37,12 +37,12 @@ describe('a node on an older copy of its directory', () => {
     await cluster.startNode(victim);
     await grant();
     // The leader must have heard that the victim has it: only then was anything promised.
-    const isTold = await eventually('the victim acknowledged everything', () => {
+    const isReported = await eventually('the victim acknowledged everything', () => {
       if (termLedBy(leader) !== term) return false;
       const { match, lastIndex } = cluster.node(leader).core.raft.status(1) ?? {};
       return match?.get(victim) === lastIndex ? true : undefined;
     });
-    if (!isTold) return undefined;
+    if (!isReported) return undefined;
     await cluster.stopNode(victim);
     await rm(directory, { recursive: true });
     await cp(`${directory}.old`, directory, { recursive: true });

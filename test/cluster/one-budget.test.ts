@@ -25,7 +25,7 @@ interface Answer {
   };
 }
 
-function told(answer: PermitAnswer): number | undefined {
+function reported(answer: PermitAnswer): number | undefined {
   return 'remaining' in answer ? answer.remaining : undefined;
 }
 
@@ -96,8 +96,8 @@ describe('one user', () => {
       async () => ((await redis('ALLOW', 'ada')) as number[])[2],
       async () => ((await redis('MATCH', '1', 'user', 'ada')) as number[])[2],
       envoy,
-      async () => told(await client.allow({ userId: 'ada' })),
-      async () => told(await client.allow({ descriptors: { user: 'ada' } })),
+      async () => reported(await client.allow({ userId: 'ada' })),
+      async () => reported(await client.allow({ descriptors: { user: 'ada' } })),
     ];
     const left: unknown[] = [];
     for (const ask of ways) left.push(await ask());
@@ -131,7 +131,7 @@ describe('one user', () => {
       async () => (await http({ userId: 'bob', cost: 2, settle: true })).body.remaining,
       async () => ((await redis('MATCH', '1', 'user', 'bob', 'COST', '3', 'SETTLE')) as number[])[2],
       async () => ((await redis('ALLOW', 'bob', 'COST', '50', 'SETTLE')) as number[])[2],
-      async () => told(await client.settle({ userId: 'bob', cost: 200 })),
+      async () => reported(await client.settle({ userId: 'bob', cost: 200 })),
     ];
     const left: unknown[] = [];
     for (const settle of ways) left.push(await settle());
@@ -144,15 +144,15 @@ describe('one user', () => {
   it('is charged the true cost of a request instead of its estimate, once, whatever that is', async () => {
     const client = new QuorateClient({ nodes: [`http://127.0.0.1:${cluster.port(3)}`] });
     const reserve = async (requestId: string): Promise<unknown> =>
-      told(await client.allow({ userId: 'cyd', cost: 4, requestId }));
+      reported(await client.allow({ userId: 'cyd', cost: 4, requestId }));
     const settle = async (cost: number, requestId: string): Promise<unknown> =>
-      told(await client.settle({ userId: 'cyd', cost, requestId }));
+      reported(await client.settle({ userId: 'cyd', cost, requestId }));
     expect(await reserve('e1')).toBe(LIMIT - 4);
     expect(await settle(1, 'e1')).toBe(LIMIT - 1);
     expect(await settle(1, 'e1')).toBe(LIMIT - 1);
     expect(await reserve('e2')).toBe(LIMIT - 5);
     expect(await settle(6, 'e2')).toBe(LIMIT - 7);
-    expect(told(await client.allow({ userId: 'cyd' }))).toBe(LIMIT - 8);
+    expect(reported(await client.allow({ userId: 'cyd' }))).toBe(LIMIT - 8);
     client.close();
   });
 

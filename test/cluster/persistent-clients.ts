@@ -135,11 +135,11 @@ export class PersistentClients {
   }
 
   /** Percentile of the latencies between two moments. */
-  percentileMillis(share: number, fromMillis: number, toMillis: number): number {
+  percentileMillis(fraction: number, fromMillis: number, toMillis: number): number {
     const times = this.answers
       .filter(({ atMillis }) => atMillis >= fromMillis && atMillis <= toMillis)
       .map(({ tookMillis }) => tookMillis)
       .sort((a, b) => a - b);
-    return times[Math.min(times.length - 1, Math.floor(share * times.length))] ?? 0;
+    return times[Math.min(times.length - 1, Math.floor(fraction * times.length))] ?? 0;
   }
 }

@@ -45,8 +45,8 @@ it('a cluster of which a node answers is not deleted, whatever it says and where
   const starting = await eventually('the node answers in time', async () => {
     const basePort = await freeBasePort();
     const startedAt = performance.now();
-    const [told] = await Promise.allSettled([prepare({ data: directory, fresh: true, basePort })]);
-    if (told.status === 'rejected' || performance.now() - startedAt < ANSWER_MILLIS_MAX) return told;
+    const [reported] = await Promise.allSettled([prepare({ data: directory, fresh: true, basePort })]);
+    if (reported.status === 'rejected' || performance.now() - startedAt < ANSWER_MILLIS_MAX) return reported;
     // This process was paused, and the node with it, so no answer came in time. The test repeats with the same cluster.
     await rm(directory, { recursive: true });
     await createCluster(directory, config);

@@ -34,7 +34,7 @@ describe('a node that is removed', () => {
     });
     expect(ready).toMatchObject({ code: 503, reason: expect.stringContaining(`node ${id} was removed`) });
     const response = await fetch(`http://127.0.0.1:${cluster.port(id)}/v1/cluster`);
-    expect(await response.json()).toMatchObject({ self: { id, standing: 'removed' } });
+    expect(await response.json()).toMatchObject({ self: { id, membership: 'removed' } });
     const answer = await allowAt(cluster.port(id), { userId: 'ada' });
     expect(answer).toMatchObject({ status: 503, body: { reason: 'not_member', proposed: false } });
     // Clients that keep their connections are sent elsewhere.
@@ -51,7 +51,7 @@ describe('a node that is removed', () => {
    * question is repeated.
    */
   async function askedOfRemoved(id: number, change: NodeChange): Promise<string> {
-    const [told] = await eventually(`node ${id} says why it takes part no more`, () =>
+    const [reported] = await eventually(`node ${id} says why it takes part no more`, () =>
       command(cluster.port(id), change).then(
         (value) => [value] as const,
         (error: unknown) => {
@@ -60,12 +60,12 @@ describe('a node that is removed', () => {
         },
       ),
     );
-    return told;
+    return reported;
   }
 
   it('is done with as the node that was asked, and knows it at once', async () => {
-    const told = await quorate('nodes', 'remove', '1', '--node', `http://127.0.0.1:${cluster.port(1)}`);
-    expect(told).toContain('done: all partitions have moved');
+    const reported = await quorate('nodes', 'remove', '1', '--node', `http://127.0.0.1:${cluster.port(1)}`);
+    expect(reported).toContain('done: all partitions have moved');
     await expectRemoved(1);
   });
 
@@ -95,8 +95,8 @@ describe('a node that is removed', () => {
   it('leaves its address to a new machine', async () => {
     await cluster.kill(1);
     const six: NodeAddress = { ...address(1), id: 6 };
-    const told = await joinCluster(cluster.directory, six);
-    expect(told.join()).toContain('node 1 was at that address');
+    const reported = await joinCluster(cluster.directory, six);
+    expect(reported.join()).toContain('node 1 was at that address');
     cluster.startNode(6);
     expect(await command(cluster.port(3), { add: six })).toContain('done: all partitions have moved');
     const members = [six, ...cluster.config.nodes.filter(({ id }) => id > 2)];

@@ -33,8 +33,8 @@ describe('the cluster script', () => {
       const body = `'{"userId":"ada${users === 0 ? '' : users}"}'`;
       users += 1;
       const { stdout } = await promisify(execFile)('bash', ['-c', `${curl} ${body}`]);
-      const told = JSON.parse(stdout) as { readonly proposed?: boolean };
-      return told.proposed === undefined ? told : undefined;
+      const reported = JSON.parse(stdout) as { readonly proposed?: boolean };
+      return reported.proposed === undefined ? reported : undefined;
     });
     expect(answer).toMatchObject({ allowed: true, limit: 2, remaining: 1 });
 

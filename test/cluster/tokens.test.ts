@@ -91,12 +91,12 @@ describe('tokens of a cluster', () => {
     const { body } = await answered(1, 'GET /v1/tokens', admin.token);
     expect(body['tokens']).toHaveLength(2);
     const state = JSON.stringify(cluster.node(1).core.meta.state);
-    const told = JSON.stringify([body, (await ask(1, 'GET /v1/cluster', reader.token)).body]);
+    const reported = JSON.stringify([body, (await ask(1, 'GET /v1/cluster', reader.token)).body]);
     for (const { token } of [admin, reader]) {
       expect(state).not.toContain(token.slice(12));
-      expect(told).not.toContain(token.slice(12));
+      expect(reported).not.toContain(token.slice(12));
     }
-    expect(told).not.toMatch(/[0-9a-f]{64}/);
+    expect(reported).not.toMatch(/[0-9a-f]{64}/);
   });
 
   it('are never forgotten: a node that starts alone lets nobody in before it knows them', async () => {

@@ -41,14 +41,14 @@ async function usage(node: number, query: string, silent: readonly number[] = []
 }
 
 /** Answers that clients really got. A late answer on a busy machine is then no failure. */
-const told = { allowed: 0, denied: 0, unavailable: 0, degraded: 0, wouldAllow: 0, wouldDeny: 0 };
+const reported = { allowed: 0, denied: 0, unavailable: 0, degraded: 0, wouldAllow: 0, wouldDeny: 0 };
 
 async function ask(node: number, userId: string, rule = 'default'): Promise<void> {
   const { status } = await cluster.allow(node, { userId, ...(rule !== 'default' && { rule }) });
   if (rule !== 'default') return;
-  if (status === 200) told.allowed += 1;
-  else if (status === 429) told.denied += 1;
-  else told.unavailable += 1;
+  if (status === 200) reported.allowed += 1;
+  else if (status === 429) reported.denied += 1;
+  else reported.unavailable += 1;
 }
 
 function allowed({ rules }: UsageReport): number {
@@ -59,8 +59,8 @@ describe('three nodes', () => {
   it('tell the same figures, whichever is asked: what clients were told, all together', async () => {
     for (let i = 0; i < 12; i += 1) await ask((i % 3) + 1, 'ada');
     await eventually('somebody is denied', async () => {
-      if (told.denied === 0) await ask(1, 'ada');
-      return told.denied > 0 ? true : undefined;
+      if (reported.denied === 0) await ask(1, 'ada');
+      return reported.denied > 0 ? true : undefined;
     });
     await ask(1, 'bob');
     await ask(2, 'bob', 'other');
@@ -69,7 +69,7 @@ describe('three nodes', () => {
       const report = await usage(node, '?minutes=10');
       expect(report).toMatchObject({ minutes: 10, nodes: [1, 2, 3], silent: [] });
       expect(report.top).toBeUndefined();
-      expect(report.rules).toContainEqual({ rule: 'default', ...told });
+      expect(report.rules).toContainEqual({ rule: 'default', ...reported });
       expect(report.rules.map(({ rule }) => rule)).toEqual(['LIMIT/WINDOWms', 'default', 'other']);
       expect(report.history.allowed).toHaveLength(10);
     }
@@ -78,7 +78,7 @@ describe('three nodes', () => {
   it('name the users that were granted and denied most, under the rule asked for', async () => {
     const { rules, top } = await usage(3, '?minutes=10&rule=default&top=1');
     expect(rules.map(({ rule }) => rule)).toEqual(['default']);
-    expect(top?.denied).toEqual([{ rule: 'default', key: 'user=ada', count: told.denied, error: 0 }]);
+    expect(top?.denied).toEqual([{ rule: 'default', key: 'user=ada', count: reported.denied, error: 0 }]);
     expect(top?.allowed).toMatchObject([{ rule: 'default', key: 'user=ada', error: 0 }]);
   });
 

@@ -14,14 +14,14 @@ const ANSWER_MILLIS_MAX = 1_000;
 
 let server: Server;
 let watcher: Watcher;
-let told: ClusterReport;
+let reported: ClusterReport;
 let lines: string[];
 /** Number of cluster reports sent. */
 let reports: number;
 
 function reportWith(node2: { readonly pid: number; readonly up: boolean }): ClusterReport {
   return {
-    self: { id: 1, standing: 'member', refusedBy: [] },
+    self: { id: 1, membership: 'member', refusedBy: [] },
     nodes: [{ id: 2, http: '127.0.0.1:1', clock: null, speaks: null, release: null, ...node2 }],
     version: 1,
     settledVersion: 1,
@@ -33,12 +33,12 @@ function reportWith(node2: { readonly pid: number; readonly up: boolean }): Clus
 beforeEach(async () => {
   lines = [];
   vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
-  told = reportWith({ pid: ENDED_PID, up: true });
+  reported = reportWith({ pid: ENDED_PID, up: true });
   reports = 0;
   server = createServer((request, response) => {
     const isReadiness = request.url === '/readyz';
     if (!isReadiness) reports += 1;
-    response.end(JSON.stringify(isReadiness ? { status: 'ready' } : told));
+    response.end(JSON.stringify(isReadiness ? { status: 'ready' } : reported));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -46,7 +46,7 @@ beforeEach(async () => {
   const nodes = config.nodes.slice(0, 1).map((node) => ({ ...node, http: { host: '127.0.0.1', port } }));
   watcher = new Watcher({
     config: { ...config, nodes },
-    status: told,
+    status: reported,
     data: './data',
     exclude: () => {},
   });
@@ -61,34 +61,34 @@ afterEach(async () => {
 });
 
 /** A second without an answer, on a busy machine, is no look. */
-async function looked(): Promise<void> {
+async function peeked(): Promise<void> {
   await eventually('it looked', async () => {
     const startedMillis = performance.now();
     const before = reports;
-    await watcher.look();
+    await watcher.peek();
     return reports > before && performance.now() - startedMillis < ANSWER_MILLIS_MAX ? true : undefined;
   });
 }
 
 it('a node that ended is not up again by a report from before its end', async () => {
-  await looked();
+  await peeked();
   expect(lines).toEqual([]);
 });
 
 it('who leads is not asked of a node that was removed', async () => {
   // Nobody tells it of leaders any more.
   const partition = { id: 0, leader: 0, term: 1, commit: 1, placed: true, replicas: [] };
-  told = { ...told, self: { id: 1, standing: 'removed', refusedBy: [] }, partitions: [partition] };
-  await looked();
+  reported = { ...reported, self: { id: 1, membership: 'removed', refusedBy: [] }, partitions: [partition] };
+  await peeked();
   expect(lines).toEqual([]);
 });
 
 it('is up again as another process, and that is said once', async () => {
-  await looked();
-  told = reportWith({ pid: ENDED_PID, up: false });
-  await looked();
-  told = reportWith({ pid: ENDED_PID + 1, up: true });
-  await looked();
-  await looked();
+  await peeked();
+  reported = reportWith({ pid: ENDED_PID, up: false });
+  await peeked();
+  reported = reportWith({ pid: ENDED_PID + 1, up: true });
+  await peeked();
+  await peeked();
   expect(lines).toEqual([`node 2 is up again (pid ${ENDED_PID + 1})`]);
 });

@@ -51,8 +51,8 @@ describe('changes of a configuration', () => {
       'tokens',
     ]);
     const facts = ['clusterId', 'founders', 'partitions', 'replicas'];
-    const told = [...live.map(({ field }) => field), ...atStart].map((field) => field.split('.')[0]);
-    expect(new Set([...told, ...facts])).toEqual(new Set(Object.keys(AFTER)));
+    const reported = [...live.map(({ field }) => field), ...atStart].map((field) => field.split('.')[0]);
+    expect(new Set([...reported, ...facts])).toEqual(new Set(Object.keys(AFTER)));
   });
 
   it('are empty if only defaults are written out', () => {

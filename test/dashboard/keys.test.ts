@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { USAGE_TOP_MAX, type TopKey, type UsageReport } from '../../src/api/usage.ts';
 import { denialsInWords } from '../../src/dashboard/key-denials.ts';
 import { isKeyText, keysMeant, KEYS_SOUGHT_MAX } from '../../src/dashboard/key-search.ts';
-import { type KeyStanding, limitsOfKey, verdictOn } from '../../src/dashboard/key-standing.ts';
+import { type KeyStatus, limitsOfKey, verdictOn } from '../../src/dashboard/key-status.ts';
 import { parsedDescriptors } from '../../src/dashboard/refund-text.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 import type { RuleDefinition } from '../../src/rules/rule-definition.ts';
@@ -31,11 +31,11 @@ function seen(...keys: string[]): readonly TopKey[] {
   return keys.map((key) => ({ rule: 'r', key, count: 1, error: 0 }));
 }
 
-function standing(
+function keyStatus(
   key: string,
   used: Readonly<Record<string, readonly [used: number, limit: number]>>,
-  more: Partial<KeyStanding> = {},
-): KeyStanding {
+  more: Partial<KeyStatus> = {},
+): KeyStatus {
   const limits = Object.entries(used).map(([rule, [count, limit]]) => ({
     rule,
     limit,
@@ -103,28 +103,28 @@ describe('the limits of a key', () => {
   const used = { 'per-user/hour': [5, 5], 'reports/hour': [0, 2], 'partner/hour': [0, 1] } as const;
 
   it('are of rules that count it, and never of those whose conditions exclude it', () => {
-    const { counting, others } = limitsOfKey(standing('user=ada', used), RULES);
+    const { counting, others } = limitsOfKey(keyStatus('user=ada', used), RULES);
     expect(counting.map(({ rule }) => rule)).toEqual(['per-user/hour']);
     expect(others).toMatchObject([{ rule: 'reports/hour', where: 'endpoint is /reports/*' }]);
-    const partner = limitsOfKey(standing('user=partner-7', used), RULES);
+    const partner = limitsOfKey(keyStatus('user=partner-7', used), RULES);
     expect(partner.counting.map(({ rule }) => rule)).toContain('partner/hour');
   });
 
   it('are of a rule with other conditions as soon as it has counted something', () => {
     const counted = { ...used, 'reports/hour': [1, 2] } as const;
-    const { counting } = limitsOfKey(standing('user=ada', counted), RULES);
+    const { counting } = limitsOfKey(keyStatus('user=ada', counted), RULES);
     expect(counting.map(({ rule }) => rule)).toEqual(['per-user/hour', 'reports/hour']);
   });
 
   it('say that there are none for whom a rule sets free', () => {
-    const free = standing('user=root', { 'per-user/hour': [0, 5] });
+    const free = keyStatus('user=root', { 'per-user/hour': [0, 5] });
     const limits = limitsOfKey(free, RULES);
     expect(limits.unlimited.map(({ id }) => id)).toEqual(['staff']);
     expect(verdictOn(free, limits)).toEqual({ verdict: 'noRule', words: 'no limit, by rule staff' });
   });
 
   it('are of the tier of a customer', () => {
-    const acme = standing('customer=acme', { 'pro/hour': [0, 90] });
+    const acme = keyStatus('customer=acme', { 'pro/hour': [0, 90] });
     expect(limitsOfKey(acme, RULES, 'pro').counting.map(({ rule }) => rule)).toEqual(['pro/hour']);
     expect(limitsOfKey(acme, RULES, 'free').counting).toEqual([]);
   });
@@ -140,7 +140,7 @@ describe('the verdict on a key', () => {
     [{}, { unmatched: true }, 'denied', 'denied: no rule matches it'],
     [{}, {}, 'noRule', 'no rule counts it'],
   ] as const)('on %j with %j is %s: %s', (used, more, verdict, words) => {
-    const found = standing('user=ada', used, more);
+    const found = keyStatus('user=ada', used, more);
     expect(verdictOn(found, limitsOfKey(found, RULES))).toEqual({ verdict, words });
   });
 });

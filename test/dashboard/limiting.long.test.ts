@@ -19,7 +19,7 @@ const DOCUMENT = `rules:
   - { id: trial, key: user, group: trial, windows: { limit: 2, per: minute }, shadow: true }
 `;
 const NODES = [1, 2, 3, 4, 5];
-const LOOKED_AT = 1;
+const PEEKED_AT = 1;
 const PHONE = { width: 360, height: 740 };
 const SCREEN = { width: 1_280, height: 800 };
 /** Copies of each partition on five nodes. Two dead nodes then stop some partitions, but not all. */
@@ -36,7 +36,7 @@ let load: Promise<void> | undefined;
 async function keepAsking(): Promise<void> {
   for (let i = 0; !isOver; i += 1) {
     const userId = ['mallory', 'mallory', 'mallory', 'eve', `user-${i % 200}`][i % 5] ?? '';
-    await cluster.allow(LOOKED_AT, { userId }).catch(() => undefined);
+    await cluster.allow(PEEKED_AT, { userId }).catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
@@ -71,7 +71,7 @@ async function keepsNobodyOut(): Promise<string[]> {
 
 /** Two other nodes that together hold a majority of some partitions, but not of all. */
 function pairOf(partitions: readonly ReportedPartition[]): readonly [number, number] {
-  const others = NODES.filter((node) => node !== LOOKED_AT);
+  const others = NODES.filter((node) => node !== PEEKED_AT);
   for (const a of others)
     for (const b of others) {
       const lost = partitions.filter(({ replicas }) => {
@@ -91,7 +91,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
       DOCUMENT,
     );
     browser = await openBrowser();
-    watched = await openPage(browser, `http://127.0.0.1:${cluster.port(LOOKED_AT)}`);
+    watched = await openPage(browser, `http://127.0.0.1:${cluster.port(PEEKED_AT)}`);
     ({ page } = watched);
     await page.setViewportSize(SCREEN);
   });
@@ -184,7 +184,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
 
   it('says of a node that is down that the cluster serves, how to start it, and dates what it said', async () => {
     const { partitions } = await cluster.status();
-    const victim = partitions.map(({ leader }) => leader).find((leader) => leader !== LOOKED_AT) ?? 0;
+    const victim = partitions.map(({ leader }) => leader).find((leader) => leader !== PEEKED_AT) ?? 0;
     await cluster.kill(victim);
     await summary('nodeDown')
       .filter({ hasText: `Node ${victim} is down, and the cluster still serves` })
@@ -221,11 +221,11 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
   });
 
   it('is an outage when nobody is left, old and dated, with nobody up and nobody to go to', async () => {
-    const left = NODES.filter((node) => node !== LOOKED_AT);
+    const left = NODES.filter((node) => node !== PEEKED_AT);
     await Promise.all(left.map(async (node) => cluster.kill(node)));
     for (const node of left) await card(node, 'silent').waitFor();
     await summary('outage').filter({ hasText: 'no partition has a leader' }).waitFor();
-    await cluster.kill(LOOKED_AT);
+    await cluster.kill(PEEKED_AT);
     await summary('outage')
       .filter({ hasText: 'total outage' })
       .filter({ hasText: 'this page is old' })
@@ -243,7 +243,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     expect(await keepsNobodyOut()).toEqual([]);
     await cluster.startMissing();
     await summary('outage').waitFor({ state: 'detached' });
-    await card(LOOKED_AT, 'up').waitFor();
+    await card(PEEKED_AT, 'up').waitFor();
   });
 
   it('has asked nobody else for anything, and broken no policy', () => {

@@ -4,7 +4,7 @@ import type { UsageReport } from '../../src/api/usage.ts';
 import { drawnOf, shownColumns } from '../../src/dashboard/history.ts';
 import { limitedKeys, peekedIn, type Reading, withReading } from '../../src/dashboard/limited-keys.ts';
 import { NO_SAMPLES, withSample } from '../../src/dashboard/samples.ts';
-import { byDenials, compared, deniedShare } from '../../src/dashboard/shares.ts';
+import { byDenials, compared, deniedFraction } from '../../src/dashboard/fractions.ts';
 import { FIGURES } from '../http/fixtures.ts';
 
 const MINUTE = 60_000;
@@ -32,13 +32,13 @@ describe('the share that is denied', () => {
   it('is that of the last minutes, beside as many before', () => {
     const { now, before } = compared(historyOf([9, 9, 1, 2], [0, 2, 3, 4]), 2);
     expect([now.allowed, now.denied, before?.allowed, before?.denied]).toEqual([3, 7, 18, 2]);
-    expect(deniedShare(now)).toBe(0.7);
-    expect(before && deniedShare(before)).toBe(0.1);
+    expect(deniedFraction(now)).toBe(0.7);
+    expect(before && deniedFraction(before)).toBe(0.1);
   });
 
   it('is compared with nothing where so much is not kept, and is no number of nothing', () => {
     expect(compared(historyOf([1, 2, 3], [0, 0, 0]), 2).before).toBeUndefined();
-    expect(deniedShare({ allowed: 0, denied: 0 })).toBeUndefined();
+    expect(deniedFraction({ allowed: 0, denied: 0 })).toBeUndefined();
   });
 
   it('puts the rules first that deny most, and then those in shadow that would', () => {

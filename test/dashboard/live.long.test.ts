@@ -16,7 +16,7 @@ const RULE = { id: 'default', limit: 20, windowMillis: 60_000, clock: 'cluster' 
 const VIEWS = ['Overview', 'Rules', 'Keys', 'Customers', 'Usage', 'Events'];
 const PHONE = { width: 360, height: 740 };
 /** The node that serves the page. Another one is killed. */
-const LOOKED_AT = 1;
+const PEEKED_AT = 1;
 /** Enough users that none is denied often. */
 const USERS = 500;
 
@@ -30,7 +30,7 @@ let load: Promise<void>;
 /** Sends a few requests at a time to the page's node until the test is over. */
 async function keepAsking(): Promise<void> {
   for (let i = 0; !isOver; i += 1) {
-    await cluster.allow(LOOKED_AT, { userId: `user-${i % USERS}` }).catch(() => undefined);
+    await cluster.allow(PEEKED_AT, { userId: `user-${i % USERS}` }).catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
@@ -43,7 +43,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
   beforeAll(async () => {
     cluster = await TestCluster.start({ rules: [RULE], partitions: 8 });
     browser = await openBrowser();
-    watched = await openPage(browser, `http://127.0.0.1:${cluster.port(LOOKED_AT)}`);
+    watched = await openPage(browser, `http://127.0.0.1:${cluster.port(PEEKED_AT)}`);
     ({ page } = watched);
     load = keepAsking();
   });
@@ -66,7 +66,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
 
   it('shows live that a leader is killed, who takes over, and that it comes back', async () => {
     const { partitions } = await cluster.status();
-    const victim = partitions.map(({ leader }) => leader).find((leader) => leader !== LOOKED_AT) ?? 0;
+    const victim = partitions.map(({ leader }) => leader).find((leader) => leader !== PEEKED_AT) ?? 0;
     await cluster.kill(victim);
     await page.locator(`.node[data-node="${victim}"][data-state="silent"]`).waitFor();
     await summaryHas(`Node ${victim} is down, and the cluster still serves`);
@@ -89,7 +89,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
   });
 
   it('says so when its own node is gone, and where else to look, and goes on when it is back', async () => {
-    await cluster.kill(LOOKED_AT);
+    await cluster.kill(PEEKED_AT);
     const alert = page.getByRole('alert').filter({ hasText: 'Not live' });
     await alert.waitFor();
     expect(await alert.getByRole('link').allTextContents()).toEqual(['Open node 2', 'Open node 3']);
@@ -153,7 +153,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
   });
 
   it('is watched by what would object', async () => {
-    const other = await openPage(browser, `http://127.0.0.1:${cluster.port(LOOKED_AT)}`);
+    const other = await openPage(browser, `http://127.0.0.1:${cluster.port(PEEKED_AT)}`);
     await other.page.locator('#summary').waitFor();
     await other.page.evaluate(
       `document.querySelector('main').innerHTML = '<button></button><p style="color: red"></p><img src="http://other.example/a">'`,

@@ -1,7 +1,7 @@
 /** Tests the sums of usage for each rule, and the key nearest to its limit. */
 import { describe, expect, it } from 'vitest';
 import type { TopKey, UsageReport } from '../../src/api/usage.ts';
-import type { KeyStanding } from '../../src/dashboard/key-standing.ts';
+import type { KeyStatus } from '../../src/dashboard/key-status.ts';
 import {
   countsOf,
   groupsOf,
@@ -36,7 +36,7 @@ function top(rule: string, ...keys: string[]): readonly TopKey[] {
   return keys.map((key) => ({ rule, key, count: 1, error: 0 }));
 }
 
-function standing(key: string, rule: string, remaining: number, retryAfterMillis?: number): KeyStanding {
+function keyStatus(key: string, rule: string, remaining: number, retryAfterMillis?: number): KeyStatus {
   const limit = { rule, limit: 10, windowMillis: 3_600_000, remaining, resetMillis: 1_000 };
   const limits = [{ ...limit, ...(retryAfterMillis !== undefined && { retryAfterMillis }) }];
   return { key, limits, decided: { timeMillis: 0 }, rulesVersion: 1 };
@@ -66,14 +66,14 @@ describe('the rules in use', () => {
   });
 
   it('each have somebody nearest to the limit: by what is used, then by the wait', () => {
-    const standings = [
-      standing('user=a', 'per-user/hour', 4),
-      standing('user=b', 'per-user/day', 0, 1_000),
-      standing('user=c', 'per-user/hour', 0, 2_000),
-      standing('user=d', 'trial/hour', 9),
-      { ...standing('user=e', 'per-customer/hour', 10), limits: [] },
+    const keyStatuses = [
+      keyStatus('user=a', 'per-user/hour', 4),
+      keyStatus('user=b', 'per-user/day', 0, 1_000),
+      keyStatus('user=c', 'per-user/hour', 0, 2_000),
+      keyStatus('user=d', 'trial/hour', 9),
+      { ...keyStatus('user=e', 'per-customer/hour', 10), limits: [] },
     ];
-    const nearest = nearestOf(standings, RULES);
+    const nearest = nearestOf(keyStatuses, RULES);
     expect([...nearest].map(([rule, { key }]) => [rule, key])).toEqual([
       ['per-user', 'user=c'],
       ['trial', 'user=d'],

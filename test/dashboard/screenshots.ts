@@ -10,7 +10,7 @@ import { CHROMIUM, goTo, openBrowser, openPage } from './browser.ts';
 const FOLDER = join(process.cwd(), 'cluster', 'dashboard');
 const SCREEN = { width: 1_280, height: 900 };
 const NODES = [1, 2, 3];
-const LOOKED_AT = 1;
+const PEEKED_AT = 1;
 const OTHER = 2;
 const KILLED = 3;
 const JSON_HEADERS = { 'content-type': 'application/json' };
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
   try {
     const ports = NODES.map((id) => cluster.port(id));
     await putDocument(ports, DOCUMENT);
-    const { page } = await openPage(browser, `http://127.0.0.1:${cluster.port(LOOKED_AT)}`);
+    const { page } = await openPage(browser, `http://127.0.0.1:${cluster.port(PEEKED_AT)}`);
     page.setDefaultTimeout(WAIT_MILLIS_MAX);
     await page.setViewportSize(SCREEN);
     await page.waitForTimeout(LOAD_MILLIS);
@@ -82,7 +82,7 @@ async function keepAsking(cluster: TestCluster, isOver: () => boolean): Promise<
   for (let i = 0; !isOver(); i += 1) {
     const user = ['mallory', `user-${i % 40}`, `user-${i % 97}`, 'eve', `user-${i % 53}`][i % 5] ?? '';
     const endpoint = i % 7 === 0 ? '/api/reports/daily' : '/api/orders';
-    const port = cluster.port(i % 2 === 0 ? LOOKED_AT : OTHER);
+    const port = cluster.port(i % 2 === 0 ? PEEKED_AT : OTHER);
     const body = JSON.stringify({ descriptors: { user, endpoint } });
     await fetch(`http://127.0.0.1:${port}/v1/allow`, { method: 'POST', headers: JSON_HEADERS, body })
       .then((response) => response.text())

@@ -23,7 +23,7 @@ function partitionOf(id: number, changes: Partial<ReportedPartition> = {}): Repo
 }
 
 const WELL: LiveCluster = {
-  self: { id: 1, standing: 'member', refusedBy: [] },
+  self: { id: 1, membership: 'member', refusedBy: [] },
   nodes: [1, 2, 3].map((id) => nodeOf(id)),
   version: 1,
   settledVersion: 1,
@@ -44,8 +44,8 @@ function judged(cluster: LiveCluster | undefined, changes: Partial<Judged> = {})
   return { status: 'live', reason: '', isAnswered: false, heardMillis: HEARD_MILLIS, cluster, ...changes };
 }
 
-function live(cluster: LiveCluster, deniedShare?: number): Verdict | undefined {
-  return verdictOf(judged(cluster), deniedShare);
+function live(cluster: LiveCluster, deniedFraction?: number): Verdict | undefined {
+  return verdictOf(judged(cluster), deniedFraction);
 }
 
 function lost(cluster: LiveCluster | undefined, changes: Partial<Judged> = {}): Verdict | undefined {

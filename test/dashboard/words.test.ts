@@ -53,8 +53,8 @@ describe('the cluster in words', () => {
   });
 
   it('tells no share as all or nothing that is not', () => {
-    const shares = [0, 0.000_5, 0.012, 0.5, 0.554, 0.996, 0.999_9, 1];
-    expect(shares.map(percent)).toEqual([
+    const fractions = [0, 0.000_5, 0.012, 0.5, 0.554, 0.996, 0.999_9, 1];
+    expect(fractions.map(percent)).toEqual([
       '0 %',
       'under 0.1 %',
       '1.2 %',

@@ -52,7 +52,11 @@ describe('quorate container secrets', () => {
       QUORATE_SETTINGS: join(out, 'certs', 'settings.json'),
     });
     const config = validateConfig({ ...localConfig(LOCAL_DEFAULTS), ...local, clusterId });
-    expect(config.tls).toMatchObject({ ca: '/secrets/ca.crt', key: '/secrets/node-{id}.key', doors: true });
+    expect(config.tls).toMatchObject({
+      ca: '/secrets/ca.crt',
+      key: '/secrets/node-{id}.key',
+      listeners: true,
+    });
     expect(config.tokens?.map(({ role }) => role)).toEqual(['admin', 'read']);
     for (const entry of config.tokens ?? []) {
       const token = await readFile(join(out, 'tokens', entry.role), 'utf8');

@@ -21,7 +21,7 @@ function recordOf(nodeId: number, more: Partial<FoundingRecord> = {}): FoundingR
   return { clusterId: 'c', nodeId, incarnation: String(nodeId).repeat(32), ...more };
 }
 
-function told(...records: readonly FoundingRecord[]): ReadonlyMap<number, FoundingRecord> {
+function reported(...records: readonly FoundingRecord[]): ReadonlyMap<number, FoundingRecord> {
   return new Map(records.map((record) => [record.nodeId, record]));
 }
 
@@ -33,15 +33,17 @@ const FOUNDING = {
 
 describe('a cluster', () => {
   it('is founded by the first, when all others told that they know of none', () => {
-    expect(foundingOf(recordOf(1), told(recordOf(2), recordOf(3)), WANTED)).toEqual(FOUNDING);
-    expect(foundingOf(recordOf(1), told(recordOf(2)), WANTED)).toBeUndefined();
-    expect(foundingOf(recordOf(2), told(recordOf(1), recordOf(3)), WANTED)).toBeUndefined();
-    expect(foundingOf(recordOf(1), told(), { founders: 1, partitions: 2 })).toMatchObject({ replicas: 1 });
+    expect(foundingOf(recordOf(1), reported(recordOf(2), recordOf(3)), WANTED)).toEqual(FOUNDING);
+    expect(foundingOf(recordOf(1), reported(recordOf(2)), WANTED)).toBeUndefined();
+    expect(foundingOf(recordOf(2), reported(recordOf(1), recordOf(3)), WANTED)).toBeUndefined();
+    expect(foundingOf(recordOf(1), reported(), { founders: 1, partitions: 2 })).toMatchObject({
+      replicas: 1,
+    });
   });
 
   it('knows where its founders stand that say so', () => {
     const [own, two] = [recordOf(1, { zone: 'a' }), recordOf(2, { zone: 'b' })];
-    expect(foundingOf(own, told(two, recordOf(3)), WANTED)).toEqual({
+    expect(foundingOf(own, reported(two, recordOf(3)), WANTED)).toEqual({
       ...FOUNDING,
       zones: [
         { id: 1, zone: 'a' },
@@ -52,16 +54,16 @@ describe('a cluster', () => {
 
   it('is learned from whoever knows it', () => {
     const knows = recordOf(3, { founding: FOUNDING });
-    expect(foundingOf(recordOf(2), told(knows), WANTED)).toBe(FOUNDING);
-    expect(foundingOf(recordOf(1), told(knows), WANTED)).toBe(FOUNDING);
-    expect(foundingOf(recordOf(4), told(knows), WANTED)).toBe(FOUNDING);
+    expect(foundingOf(recordOf(2), reported(knows), WANTED)).toBe(FOUNDING);
+    expect(foundingOf(recordOf(1), reported(knows), WANTED)).toBe(FOUNDING);
+    expect(foundingOf(recordOf(4), reported(knows), WANTED)).toBe(FOUNDING);
   });
 
   it('is not joined with another volume than it was founded with, nor founded again', () => {
     const knows = recordOf(3, { founding: FOUNDING });
     for (const id of [1, 2]) {
       const lost = recordOf(id, { incarnation: 'f'.repeat(32) });
-      expect(() => foundingOf(lost, told(recordOf(id === 1 ? 2 : 1), knows), WANTED)).toThrow(
+      expect(() => foundingOf(lost, reported(recordOf(id === 1 ? 2 : 1), knows), WANTED)).toThrow(
         'has another volume than',
       );
     }
@@ -76,10 +78,10 @@ describe('a cluster without an id', () => {
   const founding = { ...FOUNDING, clusterId: own.incarnation };
 
   it('gets one by its founding, which no other cluster has', () => {
-    expect(foundingOf(own, told(...others), WANTED)).toEqual(founding);
-    expect(foundingOf(others[0], told(own, others[1]), WANTED)).toBeUndefined();
+    expect(foundingOf(own, reported(...others), WANTED)).toEqual(founding);
+    expect(foundingOf(others[0], reported(own, others[1]), WANTED)).toBeUndefined();
     const knows = recordOf(1, { clusterId: own.incarnation, founding });
-    expect(foundingOf(others[0], told(knows), WANTED)).toEqual(founding);
+    expect(foundingOf(others[0], reported(knows), WANTED)).toEqual(founding);
   });
 
   it('is not joined while the others are of two', () => {
@@ -87,7 +89,7 @@ describe('a cluster without an id', () => {
       recordOf(i + 1, { clusterId, founding: { ...FOUNDING, clusterId } }),
     ) as [FoundingRecord, FoundingRecord];
     const { clusterId: _, ...four } = recordOf(4);
-    expect(() => foundingOf(four, told(one, two), WANTED)).toThrow('QUORATE_CLUSTER_ID must be given');
+    expect(() => foundingOf(four, reported(one, two), WANTED)).toThrow('QUORATE_CLUSTER_ID must be given');
   });
 });
 
@@ -98,8 +100,8 @@ describe('a cluster that begins with a backup', () => {
 
   it('is founded once all founders have the same one', () => {
     const [own, ...others] = alike as [FoundingRecord, FoundingRecord, FoundingRecord];
-    expect(foundingOf(own, told(...others), WANTED)).toEqual(founded);
-    expect(foundingOf(own, told(others[0]), WANTED)).toBeUndefined();
+    expect(foundingOf(own, reported(...others), WANTED)).toEqual(founded);
+    expect(foundingOf(own, reported(others[0]), WANTED)).toBeUndefined();
   });
 
   it.each([
@@ -113,17 +115,17 @@ describe('a cluster that begins with a backup', () => {
       [other, first],
       [recordOf(3, { backup: monday }), other],
     ] as const) {
-      expect(() => foundingOf(own, told(heard), WANTED)).toThrow(text);
-      expect(() => foundingOf(own, told(heard), WANTED)).toThrow('QUORATE_RESTORE_FROM must be the same');
+      expect(() => foundingOf(own, reported(heard), WANTED)).toThrow(text);
+      expect(() => foundingOf(own, reported(heard), WANTED)).toThrow('QUORATE_RESTORE_FROM must be the same');
     }
   });
 
   it('is joined by those that have none, and asks none of who is no founder', () => {
-    expect(foundingOf(recordOf(4), told(...alike), WANTED)).toBeUndefined();
-    expect(foundingOf(recordOf(1, { backup: monday }), told(recordOf(1_001)), WANTED)).toBeUndefined();
+    expect(foundingOf(recordOf(4), reported(...alike), WANTED)).toBeUndefined();
+    expect(foundingOf(recordOf(1, { backup: monday }), reported(recordOf(1_001)), WANTED)).toBeUndefined();
     const knows = recordOf(3, { founding: founded });
-    expect(foundingOf(recordOf(4), told(knows), WANTED)).toBe(founded);
-    expect(foundingOf(recordOf(2, { backup: tuesday }), told(knows), WANTED)).toBe(founded);
+    expect(foundingOf(recordOf(4), reported(knows), WANTED)).toBe(founded);
+    expect(foundingOf(recordOf(2, { backup: tuesday }), reported(knows), WANTED)).toBe(founded);
   });
 });
 

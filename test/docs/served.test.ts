@@ -2,28 +2,28 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Door } from '../http/fixtures.ts';
+import { Listener } from '../http/fixtures.ts';
 import { ROOT } from '../package/packed.ts';
 
 const PAGES = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((path) =>
   path.endsWith('.md'),
 );
 
-let door: Door;
+let listener: Listener;
 
 beforeAll(() => {
-  door = new Door();
+  listener = new Listener();
 });
-afterAll(() => door.app.close());
+afterAll(() => listener.app.close());
 
 async function pageAt(path: string): Promise<{ readonly status: number; readonly body: string }> {
-  const { statusCode, body } = await door.app.inject({ method: 'GET', url: `/docs/${path}` });
+  const { statusCode, body } = await listener.app.inject({ method: 'GET', url: `/docs/${path}` });
   return { status: statusCode, body };
 }
 
 describe('the documentation that a node serves', () => {
   it('begins with the index', async () => {
-    const { statusCode, headers } = await door.app.inject({ method: 'GET', url: '/docs' });
+    const { statusCode, headers } = await listener.app.inject({ method: 'GET', url: '/docs' });
     expect([statusCode, headers['location']]).toEqual([302, '/docs/README.md']);
   });
 
@@ -57,9 +57,9 @@ describe('the documentation that a node serves', () => {
   });
 
   it('has a page that ends with its policy, also while the API is closed', async () => {
-    door.access.close();
-    const { statusCode, headers } = await door.app.inject({ method: 'GET', url: '/docs/README.md' });
-    door.access.now = 'open';
+    listener.access.close();
+    const { statusCode, headers } = await listener.app.inject({ method: 'GET', url: '/docs/README.md' });
+    listener.access.now = 'open';
     expect(statusCode).toBe(200);
     expect(headers['content-security-policy']).toContain("default-src 'none'");
   });

@@ -39,7 +39,7 @@ export async function execute(target: Target, input: Buffer): Promise<Outcome> {
   const outcome = await ran(target, input);
   const tookMillis = performance.now() - startedAt;
   const bytes = allocated() - before;
-  if (tookMillis > CPU_MILLIS_MAX || bytes > allocatedMax) await lookAgain(target, input, allocatedMax);
+  if (tookMillis > CPU_MILLIS_MAX || bytes > allocatedMax) await checkAgain(target, input, allocatedMax);
   return typeof outcome === 'string' ? outcome : found(target, input, outcome);
 }
 
@@ -62,7 +62,7 @@ async function found<T>(target: Target, input: Buffer, of: () => T | Promise<T>)
   }
 }
 
-async function lookAgain(target: Target, input: Buffer, allocatedMax: number): Promise<void> {
+async function checkAgain(target: Target, input: Buffer, allocatedMax: number): Promise<void> {
   let leastMillis = Infinity;
   let leastBytes = Infinity;
   for (let i = 0; i < AGAIN; i += 1) {

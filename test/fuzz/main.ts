@@ -19,7 +19,7 @@ interface Options {
 /** Time for one target before the next one runs. */
 const TURN_MILLIS = 5_000;
 /** Inputs between two checks of the clock. */
-const EXECUTIONS_PER_LOOK = 64;
+const EXECUTIONS_PER_CHECK = 64;
 const MILLIS_PER_MINUTE = 60_000;
 const MINUTES_MAX = 10_000;
 
@@ -57,7 +57,7 @@ async function takeTurns(rows: readonly Row[], millisMax: number): Promise<void>
       const { fuzzer } = row;
       const before = fuzzer.executions;
       const from = performance.now();
-      while (performance.now() - from < turnMillis) await fuzzer.run(EXECUTIONS_PER_LOOK);
+      while (performance.now() - from < turnMillis) await fuzzer.run(EXECUTIONS_PER_CHECK);
       const took = performance.now() - from;
       row.millis += took;
       const rate = Math.round(((fuzzer.executions - before) * 1_000) / took);
@@ -68,7 +68,7 @@ async function takeTurns(rows: readonly Row[], millisMax: number): Promise<void>
   }
 }
 
-function tell(rows: readonly Row[]): void {
+function announce(rows: readonly Row[]): void {
   say('');
   say('| target | parser | executions | read | a second | different answers |');
   say('| --- | --- | ---: | ---: | ---: | ---: |');
@@ -129,7 +129,7 @@ async function main(): Promise<void> {
     process.exitCode = 1;
   }
   await watchdog.end();
-  tell(rows);
+  announce(rows);
 }
 
 try {

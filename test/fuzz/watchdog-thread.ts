@@ -11,19 +11,19 @@ import { COUNT, HEAD_BYTES, LENGTH, TARGET } from './watchdog.ts';
 
 /** Generous, because a busy machine may delay a process. */
 const HANGS_MILLIS = 30_000;
-const LOOKS = 6;
+const PEEKS = 6;
 
 const memory = workerData as SharedArrayBuffer;
 const head = new Int32Array(memory, 0, HEAD_BYTES / 4);
 let count = 0;
-let looks = 0;
+let peeks = 0;
 
 setInterval(() => {
   const now = Atomics.load(head, COUNT);
-  looks = now === count ? looks + 1 : 0;
+  peeks = now === count ? peeks + 1 : 0;
   count = now;
   const target = TARGETS[head[TARGET] ?? 0];
-  if (looks < LOOKS || now === 0 || target === undefined) return;
+  if (peeks < PEEKS || now === 0 || target === undefined) return;
   const input = Buffer.from(new Uint8Array(memory, HEAD_BYTES, head[LENGTH]));
   const finding = new Finding(target, input, `nothing came of ${input.length} bytes in ${HANGS_MILLIS} ms`);
   const path = writeFinding(finding);
@@ -32,4 +32,4 @@ setInterval(() => {
     `FINDING ${finding.message}\n  input: ${input.toString('hex')}\n  replay: npm run fuzz -- --replay ${path}\n`,
   );
   process.kill(process.pid, 'SIGKILL');
-}, HANGS_MILLIS / LOOKS);
+}, HANGS_MILLIS / PEEKS);

@@ -22,15 +22,15 @@ interface Sent {
 }
 
 describe.each([
-  { name: 'nginx', variable: 'NGINX', start: startNginx, unreached: [500], told: ['2', '1', '0'] },
+  { name: 'nginx', variable: 'NGINX', start: startNginx, unreached: [500], reported: ['2', '1', '0'] },
   {
     name: 'caddy',
     variable: 'CADDY',
     start: startCaddy,
     unreached: [502, 503],
-    told: [undefined, undefined, undefined],
+    reported: [undefined, undefined, undefined],
   },
-])('$name', ({ name, variable, start, unreached, told }) => {
+])('$name', ({ name, variable, start, unreached, reported }) => {
   const program = programOf(name, variable);
   if (program === undefined) console.log(`skipped: there is no ${name} here, nor its path in ${variable}`);
 
@@ -114,7 +114,7 @@ describe.each([
       expect([status, body]).toEqual([200, 'served']);
       limits.push(headers['ratelimit']);
     }
-    expect(limits.map((limit) => /r=(\d)/.exec(String(limit))?.[1])).toEqual(told);
+    expect(limits.map((limit) => /r=(\d)/.exec(String(limit))?.[1])).toEqual(reported);
     const denied = await ask('127.0.0.5');
     expect([denied.status, Number(denied.headers['retry-after']) > 0]).toEqual([429, true]);
     expect(denied.headers['ratelimit']).toContain('r=0');

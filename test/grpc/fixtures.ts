@@ -2,8 +2,8 @@
 import { pino } from 'pino';
 import type { ListedAnswer, ListedDone, ListedRequest } from '../../src/api/listed.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
-import { GRPC_LIMITS, type GrpcLimits } from '../../src/grpc/door-init.ts';
-import { GrpcDoor } from '../../src/grpc/grpc-door.ts';
+import { GRPC_LIMITS, type GrpcLimits } from '../../src/grpc/grpc-listener-init.ts';
+import { GrpcListener } from '../../src/grpc/grpc-listener.ts';
 import type { RlsSettings } from '../../src/rls/rls-settings.ts';
 import { PlayedAccess } from '../api/played-access.ts';
 import { PlayedShedding } from '../api/played-shedding.ts';
@@ -17,7 +17,7 @@ export const GRANTED: ListedAnswer = {
       kind: 'limited',
       isOver: false,
       name: 'per_user',
-      standing: {
+      limitStatus: {
         ruleId: 'edge|user',
         limit: 10,
         windowMillis: 60_000,
@@ -39,16 +39,16 @@ export class PlayedGrpc {
   readonly open: ListedDone[] = [];
   /** Undefined keeps requests open. */
   answer: ListedAnswer | undefined = GRANTED;
-  readonly told: unknown[] = [];
+  readonly reported: unknown[] = [];
   refusedUnread = 0;
   readiness: Readiness = { status: 'ready' };
   wantsNoClients = false;
   accepted = 0;
-  readonly door: GrpcDoor;
+  readonly listener: GrpcListener;
   readonly #clients: EnvoyClient[] = [];
 
   constructor(limits: Partial<GrpcLimits> = {}, settings: RlsSettings = { responseHeaders: false }) {
-    this.door = new GrpcDoor({
+    this.listener = new GrpcListener({
       node: {
         access: this.access,
         shedding: this.shedding,
@@ -57,7 +57,7 @@ export class PlayedGrpc {
           if (this.answer === undefined) this.open.push(done);
           else done(this.answer);
         },
-        answered: (_request, answer) => this.told.push(answer),
+        answered: (_request, answer) => this.reported.push(answer),
         refusedUnread: (requests) => void (this.refusedUnread += requests),
         readiness: () => this.readiness,
         wantsNoClients: () => this.wantsNoClients,
@@ -73,20 +73,20 @@ export class PlayedGrpc {
 
   static async open(limits: Partial<GrpcLimits> = {}, settings?: RlsSettings): Promise<PlayedGrpc> {
     const played = new PlayedGrpc(limits, settings);
-    await played.door.listen();
+    await played.listener.listen();
     return played;
   }
 
   client(): EnvoyClient {
-    const client = new EnvoyClient(this.door.port);
+    const client = new EnvoyClient(this.listener.port);
     this.#clients.push(client);
     return client;
   }
 
   async close(): Promise<void> {
     for (const client of this.#clients) client.close();
-    const closed = this.door.close();
-    this.door.closeAllConnections();
+    const closed = this.listener.close();
+    this.listener.closeAllConnections();
     await closed;
   }
 }

@@ -44,15 +44,15 @@ async function check(service: string): Promise<unknown> {
 }
 
 function watch(service: string): {
-  readonly told: unknown[];
+  readonly reported: unknown[];
   readonly stream: ClientReadableStream<Buffer>;
 } {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const request = HEALTH_REQUEST.encode({ service });
   const stream = client.raw.makeServerStreamRequest(HEALTH_WATCH, asIs, asIs, request);
-  stream.on('data', (bytes: Buffer) => told.push(HEALTH_RESPONSE.decode(bytes)['status']));
-  stream.on('error', (error: Error & { readonly code?: number }) => told.push({ code: error.code }));
-  return { told, stream };
+  stream.on('data', (bytes: Buffer) => reported.push(HEALTH_RESPONSE.decode(bytes)['status']));
+  stream.on('error', (error: Error & { readonly code?: number }) => reported.push({ code: error.code }));
+  return { reported, stream };
 }
 
 describe('health', () => {
@@ -70,29 +70,29 @@ describe('health', () => {
   });
 
   it('is sent to watches when it changes, until the listener is closed', async () => {
-    const { told } = watch('');
+    const { reported } = watch('');
     const other = watch('other');
-    await eventually('the first word', () => told[0]);
+    await eventually('the first word', () => reported[0]);
     played.readiness = { status: 'stopping' };
-    await eventually('a change', () => told[1]);
-    expect(told).toEqual([SERVING, NOT_SERVING]);
-    await eventually('the first word', () => other.told[0]);
-    expect(other.told).toEqual([SERVICE_UNKNOWN]);
+    await eventually('a change', () => reported[1]);
+    expect(reported).toEqual([SERVING, NOT_SERVING]);
+    await eventually('the first word', () => other.reported[0]);
+    expect(other.reported).toEqual([SERVICE_UNKNOWN]);
     const third = watch('');
-    await eventually('a refusal', () => third.told[0]);
-    expect(third.told).toEqual([{ code: status.RESOURCE_EXHAUSTED }]);
-    await played.door.close();
-    await eventually('the end', () => told[2]);
-    expect(told[2]).toEqual({ code: status.UNAVAILABLE });
+    await eventually('a refusal', () => third.reported[0]);
+    expect(third.reported).toEqual([{ code: status.RESOURCE_EXHAUSTED }]);
+    await played.listener.close();
+    await eventually('the end', () => reported[2]);
+    expect(reported[2]).toEqual({ code: status.UNAVAILABLE });
   });
 
   it('forgets watches that ended', async () => {
     const watching = [watch(''), watch('')];
-    for (const { told } of watching) await eventually('the first word', () => told[0]);
+    for (const { reported } of watching) await eventually('the first word', () => reported[0]);
     for (const { stream } of watching) stream.cancel();
     const first = await eventually('room for another', async () => {
-      const { told, stream } = watch('');
-      const word = await eventually('a word', () => told[0]);
+      const { reported, stream } = watch('');
+      const word = await eventually('a word', () => reported[0]);
       stream.cancel();
       return word === SERVING ? word : undefined;
     });

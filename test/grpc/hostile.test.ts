@@ -8,7 +8,7 @@ import { constants } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { GrpcLimits } from '../../src/grpc/door-init.ts';
+import type { GrpcLimits } from '../../src/grpc/grpc-listener-init.ts';
 import { HEALTH_CHECK, HEALTH_WATCH } from '../../src/grpc/health.ts';
 import { messageType } from '../../src/grpc/message-types.ts';
 import { reflectionPath } from '../../src/grpc/reflection.ts';
@@ -30,7 +30,7 @@ async function open(limits: Partial<GrpcLimits> = {}): Promise<void> {
 }
 
 function calls(from?: string): RawCalls {
-  const made = new RawCalls(played.door.port, from);
+  const made = new RawCalls(played.listener.port, from);
   closers.push(() => made.close());
   return made;
 }
@@ -58,7 +58,7 @@ async function inTime(begin: () => RawCall): Promise<status> {
 
 async function noConnection(): Promise<boolean> {
   return eventually('no connection', async () =>
-    (await played.door.connectionCount()) === 0 ? true : undefined,
+    (await played.listener.connectionCount()) === 0 ? true : undefined,
   );
 }
 
@@ -213,7 +213,7 @@ describe('a client that was told to go elsewhere', () => {
 
 /** Reads everything, and sends nothing after the HTTP/2 preface. */
 async function halfOpen(): Promise<void> {
-  const socket = connectTcp({ port: played.door.port, host: '127.0.0.1', allowHalfOpen: true });
+  const socket = connectTcp({ port: played.listener.port, host: '127.0.0.1', allowHalfOpen: true });
   closers.push(() => socket.destroy());
   socket.on('error', () => {});
   socket.resume();
@@ -232,6 +232,6 @@ describe('a client that does not hang up', () => {
   it('does not delay the close of the listener', async () => {
     await open();
     await halfOpen();
-    await expect(played.door.close()).resolves.toBeUndefined();
+    await expect(played.listener.close()).resolves.toBeUndefined();
   });
 });

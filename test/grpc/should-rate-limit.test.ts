@@ -42,8 +42,8 @@ describe('a request that is granted', () => {
     expect(played.asked).toEqual([
       { domain: 'edge', lists: [{ entries: [{ key: 'user', value: 'ada' }], cost: 1 }] },
     ]);
-    expect(played.told).toEqual([{ kind: 'unlimited', rulesVersion: 7 }]);
-    expect(played.door.answers).toEqual({ granted: 1, denied: 0, invalid: 0, unavailable: 0 });
+    expect(played.reported).toEqual([{ kind: 'unlimited', rulesVersion: 7 }]);
+    expect(played.listener.answers).toEqual({ granted: 1, denied: 0, invalid: 0, unavailable: 0 });
   });
 
   it('has headers for the client of the gateway, where the settings say so', async () => {
@@ -104,12 +104,12 @@ describe('a request that is denied', () => {
   it('is OVER_LIMIT', async () => {
     await open();
     const [list] = GRANTED.kind === 'listed' ? GRANTED.lists : [];
-    if (list?.kind !== 'limited' || list.standing === undefined) throw new Error('no standing');
-    const standing = { ...list.standing, remaining: 0, retryAfterMillis: 1_001 };
+    if (list?.kind !== 'limited' || list.limitStatus === undefined) throw new Error('no standing');
+    const limitStatus = { ...list.limitStatus, remaining: 0, retryAfterMillis: 1_001 };
     played.answer = {
       kind: 'listed',
       allowed: false,
-      lists: [{ ...list, isOver: true, standing }, { kind: 'free' }],
+      lists: [{ ...list, isOver: true, limitStatus }, { kind: 'free' }],
     };
     expect(await client.ask(ASKED)).toMatchObject({
       overallCode: 'OVER_LIMIT',
@@ -118,9 +118,9 @@ describe('a request that is denied', () => {
         { code: 'OK', currentLimit: null, durationUntilReset: null },
       ],
     });
-    expect(played.door.answers.denied).toBe(1);
+    expect(played.listener.answers.denied).toBe(1);
     // No partition was asked for a grant.
-    expect(played.told).toEqual([]);
+    expect(played.reported).toEqual([]);
   });
 });
 
@@ -137,8 +137,8 @@ describe('a request with a descriptor that no rule is for', () => {
         { code: 'OVER_LIMIT', currentLimit: null, limitRemaining: 0, durationUntilReset: null },
       ],
     });
-    expect(played.door.answers.denied).toBe(1);
-    expect(played.told).toEqual([decided]);
+    expect(played.listener.answers.denied).toBe(1);
+    expect(played.reported).toEqual([decided]);
   });
 });
 
@@ -151,8 +151,8 @@ describe('a request that nobody can decide', () => {
       const answered = await client.ask(ASKED);
       expect(answered).toMatchObject({ code: status.UNAVAILABLE });
       expect(answered.details).toContain(reason);
-      expect(played.told).toEqual([played.answer]);
-      expect(played.door.answers.unavailable).toBe(1);
+      expect(played.reported).toEqual([played.answer]);
+      expect(played.listener.answers.unavailable).toBe(1);
     },
   );
 
@@ -166,7 +166,7 @@ describe('a request that nobody can decide', () => {
       return played.open[0];
     });
     for (const done of played.open) done(GRANTED);
-    expect([...played.shedding.shares.values()].map(({ open }) => open)).toEqual([0]);
+    expect([...played.shedding.fractions.values()].map(({ open }) => open)).toEqual([0]);
     played.answer = GRANTED;
     expect(await client.ask(ASKED)).toMatchObject({ overallCode: 'OK' });
   });
@@ -206,7 +206,7 @@ describe('a request beyond its bounds', () => {
     expect(answered).toMatchObject({ code: status.INVALID_ARGUMENT });
     expect(answered.details?.split(' ')[0]).toBe(field);
     expect(played.asked).toEqual([]);
-    expect(played.door.answers.invalid).toBe(1);
+    expect(played.listener.answers.invalid).toBe(1);
   });
 
   it.each([
@@ -280,6 +280,6 @@ describe('a client that leaves', () => {
     await eventually('a request', () => played.open[0]);
     client.close();
     played.open[0]!(GRANTED);
-    expect([...played.shedding.shares.values()].map(({ open }) => open)).toEqual([0]);
+    expect([...played.shedding.fractions.values()].map(({ open }) => open)).toEqual([0]);
   });
 });

@@ -6,14 +6,14 @@ import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { formatAnswer } from '../../src/http/answer-format.ts';
 import { rateLimitHeaders } from '../../src/api/rate-limit-headers.ts';
 import { decisionOf } from '../api/decision-of.ts';
-import { denialOf, Door, PARTITION, WALL_MILLIS } from './fixtures.ts';
+import { denialOf, Listener, PARTITION, WALL_MILLIS } from './fixtures.ts';
 import { parseItems } from './structured-fields.ts';
 
-let door = new Door();
+let listener = new Listener();
 
 afterEach(async () => {
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 const receipt = { partition: PARTITION, term: 3, index: 90, timeMillis: 1_700_000_000_000 };
@@ -21,18 +21,18 @@ const receipt = { partition: PARTITION, term: 3, index: 90, timeMillis: 1_700_00
 describe('a denial for a restore', () => {
   it('says so, and until when', async () => {
     const denied = denialOf({ restoredMillis: 4_500, retryAfterMillis: 4_500 });
-    const { status, headers, body } = await door.decide(denied);
+    const { status, headers, body } = await listener.decide(denied);
     expect([status, headers['quorate-restored'], headers['retry-after']]).toEqual([429, '5', '5']);
     expect(body).toMatchObject({ allowed: false, reason: 'restored', restoredMillis: 4_500 });
     expect((body['error'] as { message: string }).message).toMatch(/^The cluster was restored/);
-    const { headers: others, body: other } = await door.decide(denialOf());
+    const { headers: others, body: other } = await listener.decide(denialOf());
     expect([others['quorate-restored'], other['reason']]).toEqual([undefined, undefined]);
   });
 });
 
 describe('a grant', () => {
   it('is 200 with the receipt', async () => {
-    const { status, headers, body } = await door.decide(decisionOf());
+    const { status, headers, body } = await listener.decide(decisionOf());
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
     expect(headers).not.toHaveProperty('retry-after');
@@ -49,19 +49,19 @@ describe('a grant', () => {
   });
 
   it('names the key that was counted, where that is known', async () => {
-    door.answer = { kind: 'decision', decision: decisionOf(), key: 'user=ada' };
-    expect((await door.post({ userId: 'ada' })).body).toMatchObject({ rule: 'default', key: 'user=ada' });
-    door.answer = { kind: 'decision', decision: denialOf(), key: 'ip=10.0.0.1,user=ada' };
-    expect((await door.post({ userId: 'ada' })).body).toMatchObject({ key: 'ip=10.0.0.1,user=ada' });
+    listener.answer = { kind: 'decision', decision: decisionOf(), key: 'user=ada' };
+    expect((await listener.post({ userId: 'ada' })).body).toMatchObject({ rule: 'default', key: 'user=ada' });
+    listener.answer = { kind: 'decision', decision: denialOf(), key: 'ip=10.0.0.1,user=ada' };
+    expect((await listener.post({ userId: 'ada' })).body).toMatchObject({ key: 'ip=10.0.0.1,user=ada' });
   });
 
   it('says how long it has to queue, if it has to', async () => {
-    const { status, body } = await door.decide(decisionOf({ waitMillis: 1_500 }));
+    const { status, body } = await listener.decide(decisionOf({ waitMillis: 1_500 }));
     expect([status, body['allowed'], body['waitMillis']]).toEqual([200, true, 1_500]);
   });
 
   it('carries the rate limit headers', async () => {
-    const { headers } = await door.decide(decisionOf());
+    const { headers } = await listener.decide(decisionOf());
     expect(headers).toMatchObject({
       'x-ratelimit-limit': '100',
       'x-ratelimit-remaining': '42',
@@ -72,19 +72,19 @@ describe('a grant', () => {
   });
 
   it('that took the last unit says when the next one is free', async () => {
-    const { headers } = await door.decide(decisionOf({ remaining: 0, retryAfterMillis: 1_001 }));
+    const { headers } = await listener.decide(decisionOf({ remaining: 0, retryAfterMillis: 1_001 }));
     expect(headers['ratelimit']).toBe('"default";r=0;t=2');
   });
 
   it('is observed with its status and its start', async () => {
-    await door.decide(decisionOf());
-    expect(door.observed).toEqual([{ status: 200, startedMillis: 777 }]);
+    await listener.decide(decisionOf());
+    expect(listener.observed).toEqual([{ status: 200, startedMillis: 777 }]);
   });
 });
 
 describe('a denial', () => {
   it('is 429 with the time to wait', async () => {
-    const { status, headers, body } = await door.decide(denialOf());
+    const { status, headers, body } = await listener.decide(denialOf());
     expect(status).toBe(429);
     expect(headers).toMatchObject({
       'content-type': 'application/json; charset=utf-8',
@@ -115,7 +115,7 @@ describe('a denial', () => {
   });
 
   it('shows a window in milliseconds if it is not a whole number of seconds', async () => {
-    const { headers, body } = await door.decide(denialOf({ windowMillis: 1_500 }));
+    const { headers, body } = await listener.decide(denialOf({ windowMillis: 1_500 }));
     expect(body.error).toMatchObject({ window: '1500ms' });
     expect(headers['ratelimit-policy']).toBe('"default";q=100;w=2');
   });
@@ -123,8 +123,8 @@ describe('a denial', () => {
 
 describe('no decision', () => {
   it.each(UNAVAILABLE_REASONS)('is 503, denied, and says why: %s', async (reason) => {
-    door.answer = { kind: 'unavailable', reason, proposed: true };
-    const { status, headers, body } = await door.post({ userId: 'ada' });
+    listener.answer = { kind: 'unavailable', reason, proposed: true };
+    const { status, headers, body } = await listener.post({ userId: 'ada' });
     expect(status).toBe(503);
     expect(headers).toMatchObject({
       'content-type': 'application/problem+json; charset=utf-8',
@@ -139,14 +139,14 @@ describe('no decision', () => {
       reason,
       proposed: true,
     });
-    expect(door.observed.map((each) => each.status)).toEqual([503]);
+    expect(listener.observed.map((each) => each.status)).toEqual([503]);
   });
 });
 
 describe('a request that no rule limits', () => {
   it('is 200, says so, and has no receipt', async () => {
-    door.answer = { kind: 'unlimited', rulesVersion: 7 };
-    const { status, headers, body } = await door.post({ userId: 'ada' });
+    listener.answer = { kind: 'unlimited', rulesVersion: 7 };
+    const { status, headers, body } = await listener.post({ userId: 'ada' });
     expect([status, body]).toEqual([200, { allowed: true, unlimited: true, rulesVersion: 7 }]);
     expect(headers).not.toHaveProperty('x-ratelimit-remaining');
   });
@@ -156,30 +156,30 @@ describe('what a fail mode decides', () => {
   const described = { descriptors: { user: 'ada' } };
 
   it('is 200 where it is let through, says so, names the rules and has no receipt', async () => {
-    door.answer = {
+    listener.answer = {
       kind: 'degraded',
       allowed: true,
       ruleIds: ['a', 'b'],
       rulesVersion: 7,
       retryAfterMillis: 0,
     };
-    const { status, headers, body } = await door.post(described);
+    const { status, headers, body } = await listener.post(described);
     expect(status).toBe(200);
     expect(headers).not.toHaveProperty('retry-after');
     expect(headers).not.toHaveProperty('x-ratelimit-remaining');
     expect(body).toEqual({ allowed: true, degraded: true, rules: ['a', 'b'], rulesVersion: 7 });
-    expect(door.told).toMatchObject([{ answer: door.answer }]);
+    expect(listener.reported).toMatchObject([{ answer: listener.answer }]);
   });
 
   it('is 429 where it is not, and never sends a client back too early', async () => {
-    door.answer = {
+    listener.answer = {
       kind: 'degraded',
       allowed: false,
       ruleIds: ['a'],
       rulesVersion: 7,
       retryAfterMillis: 12_001,
     };
-    const { status, headers, body } = await door.post(described);
+    const { status, headers, body } = await listener.post(described);
     expect(status).toBe(429);
     expect(headers).toMatchObject({
       'content-type': 'application/json; charset=utf-8',
@@ -197,7 +197,7 @@ describe('what a fail mode decides', () => {
         retry_after: 13,
       },
     });
-    expect(door.observed.map((each) => each.status)).toEqual([429]);
+    expect(listener.observed.map((each) => each.status)).toEqual([429]);
   });
 });
 
@@ -210,8 +210,8 @@ describe('a request the cluster refuses', () => {
     ],
     ['descriptors', "descriptors must have ip: rule 'by-ip' counts by it"],
   ])('is 400 and names the field: %s', async (field, message) => {
-    door.answer = { kind: 'invalid', field, message };
-    const { status, body } = await door.post({ userId: 'ada', rule: 'user' });
+    listener.answer = { kind: 'invalid', field, message };
+    const { status, body } = await listener.post({ userId: 'ada', rule: 'user' });
     expect(status).toBe(400);
     expect(body).toEqual({ allowed: false, error: { type: 'invalid_request', field, message } });
   });
@@ -234,8 +234,8 @@ const decision: fc.Arbitrary<Decision> = fc.record({
 describe('a request id that belongs to another request', () => {
   it('is 422, denied, and names what differs', async () => {
     const message = "requestId 'q' was used before, with cost 2";
-    door.answer = { kind: 'conflict', field: 'cost', message };
-    const { status, headers, body } = await door.post({ userId: 'ada', requestId: 'q' });
+    listener.answer = { kind: 'conflict', field: 'cost', message };
+    const { status, headers, body } = await listener.post({ userId: 'ada', requestId: 'q' });
     expect(status).toBe(422);
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
     expect(body).toEqual({ allowed: false, error: { type: 'request_id_reused', field: 'cost', message } });
@@ -254,8 +254,8 @@ describe('a rule in shadow', () => {
       { kind: 'decision', decision: decisionOf() },
       { kind: 'unlimited', rulesVersion: 7 },
     ] as const) {
-      door.answer = { ...answer, wouldDeny };
-      const { status, body } = await door.post({ userId: 'ada' });
+      listener.answer = { ...answer, wouldDeny };
+      const { status, body } = await listener.post({ userId: 'ada' });
       expect([status, body['allowed'], body['wouldDeny']]).toEqual([200, true, shown]);
     }
   });
@@ -264,11 +264,11 @@ describe('a rule in shadow', () => {
 describe('a receipt', () => {
   it('contains the position in the entry, if there is one', async () => {
     const decided = { term: 3, index: 90, position: 7, timeMillis: 1_700_000_000_000 };
-    const granted = await door.decide(decisionOf({ decided }));
+    const granted = await listener.decide(decisionOf({ decided }));
     expect(granted.body['decided']).toEqual({ partition: PARTITION, ...decided });
-    const denied = await door.decide(denialOf({ decided }));
+    const denied = await listener.decide(denialOf({ decided }));
     expect(denied.body['decided']).toEqual({ partition: PARTITION, ...decided });
-    const read = await door.decide(denialOf());
+    const read = await listener.decide(denialOf());
     expect(read.body['decided']).not.toHaveProperty('position');
   });
 });
@@ -317,7 +317,7 @@ describe('headers', () => {
   it('contain no wait under a limit of 0, in any form or field of the body, because none would help', async () => {
     const never = denialOf({ limit: 0, remaining: 0, resetMillis: 0, retryAfterMillis: 60_000 });
     const other = { ...denialOf(), ruleId: 'other' };
-    const { status, headers, body } = await door.decide({ ...never, limits: [never, other] });
+    const { status, headers, body } = await listener.decide({ ...never, limits: [never, other] });
     expect(status).toBe(429);
     expect(headers).not.toHaveProperty('retry-after');
     expect(headers).not.toHaveProperty('x-ratelimit-reset');
@@ -339,7 +339,7 @@ describe('headers', () => {
     ['other characters', 'tägliche Zahl 日', '"t?gliche Zahl ?"'],
     ['a list', 'a","b', '"a\\",\\"b"'],
   ])('survive a rule id with %s', async (_what, ruleId, shown) => {
-    const { status, headers, body } = await door.decide(denialOf({ ruleId }));
+    const { status, headers, body } = await listener.decide(denialOf({ ruleId }));
     expect(status).toBe(429);
     expect(headers['ratelimit']).toBe(`${shown};r=0;t=13`);
     expect(parseItems(String(headers['ratelimit-policy']))).toHaveLength(1);

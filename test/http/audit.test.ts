@@ -1,17 +1,17 @@
 /** The audit log says who changed what, and contains no secrets and no user ids. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
 const TOKEN = 'qt_abcdefgh_of-256-random-bits';
-let door = new Door();
+let listener = new Listener();
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
 });
-afterEach(async () => door.app.close());
+afterEach(async () => listener.app.close());
 
 async function change(route: string, body?: unknown, token?: string): Promise<Record<string, unknown>[]> {
   const [method = '', url = ''] = route.split(' ');
-  await door.app.inject({
+  await listener.app.inject({
     method: method as 'PUT',
     url,
     headers: {
@@ -20,7 +20,7 @@ async function change(route: string, body?: unknown, token?: string): Promise<Re
     },
     ...(body !== undefined && { payload: JSON.stringify(body) }),
   });
-  return door.logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+  return listener.logged.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
 describe('the audit log', () => {
@@ -44,17 +44,17 @@ describe('the audit log', () => {
   ])('has a line for %s, with the caller', async (route, body, line) => {
     const local = await change(route, body);
     expect(local).toMatchObject([{ audit: true, by: 'local', status: expect.any(Number), ...line }]);
-    door.access.close();
+    listener.access.close();
     const [, byToken] = await change(route, body, 'admin-token');
     expect(byToken).toMatchObject({ audit: true, by: 'idadmin', ...line });
-    expect(door.logged.join('')).not.toMatch(/"ada"|admin-token/);
+    expect(listener.logged.join('')).not.toMatch(/"ada"|admin-token/);
   });
 
   it('never holds a token that was made', async () => {
     const info = { id: 'abcdefgh', role: 'read', name: 'n' } as const;
-    door.changed = { ok: true, version: 1, pending: [], made: { info, token: TOKEN } };
+    listener.changed = { ok: true, version: 1, pending: [], made: { info, token: TOKEN } };
     const lines = await change('POST /v1/tokens', { role: 'read', name: 'n' });
     expect(lines).toMatchObject([{ action: 'tokens.create', token: 'abcdefgh', status: 201 }]);
-    expect(door.logged.join('')).not.toContain('random-bits');
+    expect(listener.logged.join('')).not.toContain('random-bits');
   });
 });

@@ -1,7 +1,7 @@
 /** Backups over HTTP: the chunks of one group, each behind its length, at most at the requested rate. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type OpenBackup, SNAPSHOT_HEADER } from '../../src/api/backup.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
 const CHUNKS = [Buffer.from('one'), Buffer.from(''), Buffer.from('three')];
 const SNAPSHOT = {
@@ -15,7 +15,7 @@ const SNAPSHOT = {
   chunkCount: 3,
   byteLength: 8,
 };
-let door = new Door();
+let listener = new Listener();
 let closed = 0;
 let read: number[] = [];
 
@@ -34,21 +34,21 @@ function played(changes: Partial<OpenBackup> = {}): OpenBackup {
 }
 
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
   closed = 0;
   read = [];
 });
-afterEach(async () => door.app.close());
+afterEach(async () => listener.app.close());
 
 const ask = async (url: string, headers: Record<string, string> = {}) =>
-  door.app.inject({ method: 'GET', url, headers });
+  listener.app.inject({ method: 'GET', url, headers });
 
 describe('GET /v1/backup/{group}', () => {
   it('describes the snapshot, and sends every chunk behind its length', async () => {
-    door.backup = { ok: true, backup: played() };
+    listener.backup = { ok: true, backup: played() };
     const { statusCode, headers, rawPayload } = await ask('/v1/backup/3');
     expect(statusCode).toBe(200);
-    expect(door.backups).toEqual([3]);
+    expect(listener.backups).toEqual([3]);
     expect(JSON.parse(String(headers[SNAPSHOT_HEADER]))).toEqual(SNAPSHOT);
     expect(headers).toMatchObject({ 'cache-control': 'no-store', 'content-length': '20' });
     expect(rawPayload.toString('latin1')).toBe('\x03\0\0\0one\0\0\0\0\x05\0\0\0three');
@@ -61,7 +61,7 @@ describe('GET /v1/backup/{group}', () => {
       [async () => Promise.reject(new Error('the disk')), '500'],
     ];
     for (const [each, fate] of reads) {
-      door.backup = { ok: true, backup: played({ read: each }) };
+      listener.backup = { ok: true, backup: played({ read: each }) };
       closed = 0;
       const seen = ask('/v1/backup/3').then(
         ({ statusCode }) => String(statusCode),
@@ -81,10 +81,10 @@ describe('GET /v1/backup/{group}', () => {
     const replaced = played({ read: async () => undefined });
     for (const [backup, readiness] of [
       [stopping, { status: 'stopping' }],
-      [replaced, door.readiness],
+      [replaced, listener.readiness],
     ] as const) {
-      door.readiness = readiness;
-      door.backup = { ok: true, backup };
+      listener.readiness = readiness;
+      listener.backup = { ok: true, backup };
       closed = 0;
       const { statusCode, headers, payload } = await ask('/v1/backup/3');
       expect(statusCode).toBe(503);
@@ -92,9 +92,9 @@ describe('GET /v1/backup/{group}', () => {
       expect(headers[SNAPSHOT_HEADER]).toBeUndefined();
       expect(JSON.parse(payload)).toMatchObject({ reason: 'brokenOff' });
       expect(closed).toBeGreaterThan(0);
-      door.readiness = { status: 'ready' };
+      listener.readiness = { status: 'ready' };
     }
-    expect(door.logged.filter((line) => line.includes('"level":50'))).toEqual([]);
+    expect(listener.logged.filter((line) => line.includes('"level":50'))).toEqual([]);
   });
 
   it.each([
@@ -103,33 +103,33 @@ describe('GET /v1/backup/{group}', () => {
     ['notLeader', 409],
     ['busy', 503],
   ] as const)('says that there is none here: %s', async (reason, status) => {
-    door.backup = { ok: false, reason };
+    listener.backup = { ok: false, reason };
     const answer = await ask('/v1/backup/3');
     expect([answer.statusCode, answer.json<{ reason: string }>().reason]).toEqual([status, reason]);
   });
 
   it.each(['x', '-1', '01', '1.5', '9999999999'])('knows no group %s', async (group) => {
     expect((await ask(`/v1/backup/${group}`)).statusCode).toBe(404);
-    expect(door.backups).toEqual([]);
+    expect(listener.backups).toEqual([]);
   });
 
   it.each(['maxBytesPerSecond=0', 'maxBytesPerSecond=x', 'rate=1', 'maxBytesPerSecond=1&a=1'])(
     'refuses the query %s',
     async (query) => {
-      door.backup = { ok: true, backup: played() };
+      listener.backup = { ok: true, backup: played() };
       expect((await ask(`/v1/backup/3?${query}`)).statusCode).toBe(400);
-      expect(door.backups).toEqual([]);
+      expect(listener.backups).toEqual([]);
     },
   );
 
   it('is given to programs on this machine only, while nobody shows a token', async () => {
-    door.backup = { ok: true, backup: played() };
+    listener.backup = { ok: true, backup: played() };
     expect((await ask('/v1/backup/3', { origin: 'http://evil' })).statusCode).toBe(403);
-    const elsewhere = await door.app.inject({
+    const elsewhere = await listener.app.inject({
       method: 'GET',
       url: '/v1/backup/3',
       remoteAddress: '10.0.0.7',
     });
-    expect([elsewhere.statusCode, door.backups]).toEqual([403, []]);
+    expect([elsewhere.statusCode, listener.backups]).toEqual([403, []]);
   });
 });

@@ -1,11 +1,11 @@
 /** Malformed requests over HTTP: each is refused, and the error names the field and its bound. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
-const door = new Door();
+const listener = new Listener();
 
-afterAll(() => door.app.close());
+afterAll(() => listener.app.close());
 
 const TEXT_256 = 'text of 1 to 256 bytes';
 const TEXT_128 = 'text of 1 to 128 bytes';
@@ -22,31 +22,31 @@ async function expectRefused(
   bound: string,
   type?: string,
 ): Promise<void> {
-  const asked = door.asked.length;
-  const result = await door.post(body, type);
+  const asked = listener.asked.length;
+  const result = await listener.post(body, type);
   expect(result.body).toMatchObject({ allowed: false, error: { type: 'invalid_request', field } });
   expect(result.body.error?.message).toContain(bound);
   expect(result.body.error?.message).toContain(field);
   expect(result.status).toBe(status);
   expect(result.headers['content-type']).toBe('application/json; charset=utf-8');
-  expect(door.asked).toHaveLength(asked);
+  expect(listener.asked).toHaveLength(asked);
 }
 
 it('every refusal of a request for a grant is counted, and no refusal on other routes', async () => {
-  door.observed.length = 0;
-  await door.post({ userId: '' });
-  await door.post('{');
-  await door.post(`"${'a'.repeat(9_000)}"`);
-  await door.post('{}', 'text/plain');
+  listener.observed.length = 0;
+  await listener.post({ userId: '' });
+  await listener.post('{');
+  await listener.post(`"${'a'.repeat(9_000)}"`);
+  await listener.post('{}', 'text/plain');
   for (const [url, headers] of [
     ['/v1/allow', { 'transfer-encoding': 'chunked' }],
     ['/v1/cluster/nodes', {}],
     ['/v1/nothing', {}],
   ] as const)
-    await door.app.inject({ method: 'POST', url, headers });
-  await door.app.inject({ method: 'GET', url: '/v1/allow' });
-  expect(door.observed.map(({ status }) => status)).toEqual([400, 400, 413, 415, 415]);
-  for (const { startedMillis } of door.observed) expect(startedMillis).toBeLessThanOrEqual(777);
+    await listener.app.inject({ method: 'POST', url, headers });
+  await listener.app.inject({ method: 'GET', url: '/v1/allow' });
+  expect(listener.observed.map(({ status }) => status)).toEqual([400, 400, 413, 415, 415]);
+  for (const { startedMillis } of listener.observed) expect(startedMillis).toBeLessThanOrEqual(777);
 });
 
 describe('a field out of bounds is 400 and named with its bound', () => {
@@ -100,12 +100,12 @@ describe('a descriptor out of bounds is 400 and named with its bound', () => {
     [{ ip: null }, 'descriptors.ip', 'ip must be text of 0 to 4096 bytes'],
     [{ ip: LONG }, 'descriptors.ip', 'ip must be text of 0 to 4096 bytes'],
   ])('%j', async (descriptors, field, message) => {
-    const asked = door.asked.length;
-    expect(await door.post({ descriptors })).toMatchObject({
+    const asked = listener.asked.length;
+    expect(await listener.post({ descriptors })).toMatchObject({
       status: 400,
       body: { error: { field, message } },
     });
-    expect(door.asked).toHaveLength(asked);
+    expect(listener.asked).toHaveLength(asked);
   });
 });
 
@@ -133,16 +133,16 @@ describe('a body that is no object is 400', () => {
     ['__proto__', '{"userId":"ada","__proto__":{"cost":5}}'],
     ['constructor', '{"userId":"ada","constructor":{"prototype":{"cost":5}}}'],
   ])('%s', async (_what, body) => {
-    const asked = door.asked.length;
-    const { status, body: answer } = await door.post(body);
+    const asked = listener.asked.length;
+    const { status, body: answer } = await listener.post(body);
     expect(status).toBe(400);
     expect(answer).toMatchObject({ allowed: false, error: { type: 'invalid_request' } });
     expect(answer.error?.message).toMatch(/body|constructor|__proto__/);
-    expect(door.asked).toHaveLength(asked);
+    expect(listener.asked).toHaveLength(asked);
   });
 
   it('and nothing when there is neither body nor type', async () => {
-    const response = await door.app.inject({ method: 'POST', url: '/v1/allow' });
+    const response = await listener.app.inject({ method: 'POST', url: '/v1/allow' });
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ error: { field: 'body' } });
   });
@@ -156,7 +156,7 @@ describe('a body that is too large', () => {
   });
 
   it('is 413 as well when its length was not announced', async () => {
-    const response = await door.app.inject({
+    const response = await listener.app.inject({
       method: 'POST',
       url: '/v1/allow',
       headers: { 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
@@ -183,7 +183,7 @@ describe('a body of another type is 415 and names the one that is understood', (
 async function postUser(userId: readonly number[]): Promise<{ status: number; body: unknown }> {
   const payload = Buffer.concat([Buffer.from('{"userId":"'), Buffer.from(userId), Buffer.from('"}')]);
   const headers = { 'content-type': 'application/json' };
-  const response = await door.app.inject({ method: 'POST', url: '/v1/allow', headers, payload });
+  const response = await listener.app.inject({ method: 'POST', url: '/v1/allow', headers, payload });
   return { status: response.statusCode, body: response.json() };
 }
 
@@ -197,17 +197,17 @@ describe('bytes that are not UTF-8', () => {
     ['half of a pair', [0xed, 0xa0, 0x80]],
     ['past the last one', [0xf4, 0x90, 0x80, 0x80]],
   ])('do not become one user with all others like them, they are 400: %s', async (_what, bytes) => {
-    const asked = door.asked.length;
+    const asked = listener.asked.length;
     const { status, body } = await postUser(bytes);
     expect(status).toBe(400);
     expect(body).toMatchObject({ allowed: false, error: { field: 'body' } });
     expect(JSON.stringify(body)).toContain('UTF-8');
-    expect(door.asked).toHaveLength(asked);
+    expect(listener.asked).toHaveLength(asked);
   });
 
   it('the character that takes their place elsewhere is a user like any other', async () => {
     expect((await postUser([0xef, 0xbf, 0xbd])).status).toBe(200);
-    expect(door.asked.at(-1)).toEqual(questionOf({ userId: '\ufffd' }));
+    expect(listener.asked.at(-1)).toEqual(questionOf({ userId: '\ufffd' }));
   });
 });
 
@@ -226,7 +226,7 @@ describe('a body in another encoding is 415, and the error names the supported o
   it.each(['gzip', 'br', 'identity, gzip'])('content-encoding: %s', async (coding) => {
     const headers = { 'content-type': 'application/json', 'content-encoding': coding };
     const payload = '{"userId":"ada"}';
-    const response = await door.app.inject({ method: 'POST', url: '/v1/allow', headers, payload });
+    const response = await listener.app.inject({ method: 'POST', url: '/v1/allow', headers, payload });
     expect(response.statusCode).toBe(415);
     expect(response.json()).toMatchObject({ allowed: false, error: { field: 'body' } });
   });
@@ -246,9 +246,9 @@ describe('what is within the bounds', () => {
       questionOf({ userId: 'ada', timestampMillis: 0, cost: 1_000_000, rule: 'r', requestId: 'q' }),
     ],
   ])('is asked as it is: %j', async (body, request) => {
-    const { status } = await door.post(body);
+    const { status } = await listener.post(body);
     expect(status).toBe(200);
-    expect(door.asked.at(-1)).toEqual(request);
+    expect(listener.asked.at(-1)).toEqual(request);
   });
 
   it.each([
@@ -259,23 +259,23 @@ describe('what is within the bounds', () => {
     { userId: 'ada', descriptors: null },
   ])('is the same question, said either way: %j', async (body) => {
     for (const more of [{}, { rule: 'r', cost: 2, timestampMillis: 5, requestId: 'q' }]) {
-      expect((await door.post({ ...body, ...more })).status).toBe(200);
-      expect(door.asked.at(-1)).toEqual(questionOf({ userId: 'ada', ...more }));
+      expect((await listener.post({ ...body, ...more })).status).toBe(200);
+      expect(listener.asked.at(-1)).toEqual(questionOf({ userId: 'ada', ...more }));
     }
   });
 
   it('may describe more of a request than its user', async () => {
-    await door.post({ userId: 'ada', descriptors: { ip: '10.0.0.1', plan: '' } });
+    await listener.post({ userId: 'ada', descriptors: { ip: '10.0.0.1', plan: '' } });
     const said = { ip: '10.0.0.1', plan: '', user: 'ada' };
-    expect(door.asked.at(-1)).toEqual({ descriptors: new Map(Object.entries(said)) });
+    expect(listener.asked.at(-1)).toEqual({ descriptors: new Map(Object.entries(said)) });
   });
 
   it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'application/json; a=b'])(
     'may say its charset: %s',
     async (type) => {
-      const { status } = await door.post({ userId: 'ünal' }, type);
+      const { status } = await listener.post({ userId: 'ünal' }, type);
       expect(status).toBe(200);
-      expect(door.asked.at(-1)).toEqual(questionOf({ userId: 'ünal' }));
+      expect(listener.asked.at(-1)).toEqual(questionOf({ userId: 'ünal' }));
     },
   );
 });
@@ -296,21 +296,26 @@ describe('a repeated key is refused and named', () => {
     ['POST', '/v1/cluster/nodes', '{"remove":2,"remove":3}', 'remove'],
     ['POST', '/v1/tokens', '{"role":"read","role":"admin"}', 'role'],
   ] as const)('%s %s %s', async (method, url, payload, field) => {
-    const asked = { asked: door.asked.length, operated: door.operated.length };
+    const asked = { asked: listener.asked.length, operated: listener.operated.length };
     const headers = { 'content-type': 'application/json' };
-    const response = await door.app.inject({ method, url, headers, payload });
+    const response = await listener.app.inject({ method, url, headers, payload });
     expect(response.statusCode).toBe(400);
     const { error } = response.json<{ error: { field: string; message: string } }>();
     expect(error.field).toBe(field);
     expect(error.message).toBe(`${field} must be there only once`);
-    expect(door.asked).toHaveLength(asked.asked);
-    expect(door.operated).toHaveLength(asked.operated);
+    expect(listener.asked).toHaveLength(asked.asked);
+    expect(listener.operated).toHaveLength(asked.operated);
   });
 
   it('POST /json, in words', async () => {
     const payload = '{"domain":"a","domain":"b","descriptors":[]}';
     const headers = { 'content-type': 'application/json' };
-    const { statusCode, body } = await door.app.inject({ method: 'POST', url: '/json', headers, payload });
+    const { statusCode, body } = await listener.app.inject({
+      method: 'POST',
+      url: '/json',
+      headers,
+      payload,
+    });
     expect([statusCode, body]).toEqual([400, 'domain must be there only once']);
   });
 });

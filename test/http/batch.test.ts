@@ -4,7 +4,7 @@ import { type AskAnswer, questionOf } from '../../src/api/question.ts';
 import { BATCH_BODY_BYTES_MAX, BATCH_MAX } from '../../src/http/batch-route.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { until } from '../transport/wait.ts';
-import { denialOf, Door, type HttpResult, PARTITION } from './fixtures.ts';
+import { denialOf, Listener, type HttpResult, PARTITION } from './fixtures.ts';
 
 const ANSWERS: readonly AskAnswer[] = [
   { kind: 'decision', decision: decisionOf(), key: 'user=user-0' },
@@ -15,36 +15,36 @@ const ANSWERS: readonly AskAnswer[] = [
   { kind: 'unlimited', rulesVersion: 7 },
 ];
 
-const ask = (door: Door, body: unknown): Promise<HttpResult> =>
-  door.post(body, 'application/json', '/v1/allow/batch');
+const ask = (listener: Listener, body: unknown): Promise<HttpResult> =>
+  listener.post(body, 'application/json', '/v1/allow/batch');
 
 function usersOf(count: number): { readonly userId: string }[] {
   return Array.from({ length: count }, (_, i) => ({ userId: `user-${i}` }));
 }
 
 /** Answers each question only when the test tells it to. */
-function heldDoor(): Door {
-  const door = new Door();
-  door.answer = undefined;
-  return door;
+function heldListener(): Listener {
+  const listener = new Listener();
+  listener.answer = undefined;
+  return listener;
 }
 
-async function untilAsked(door: Door, count: number): Promise<void> {
-  await until(`the node is asked for ${count}`, () => door.open.length >= count);
+async function untilAsked(listener: Listener, count: number): Promise<void> {
+  await until(`the node is asked for ${count}`, () => listener.open.length >= count);
 }
 
 describe('POST /v1/allow/batch', () => {
   it('answers each request in its place, as if it had come alone', async () => {
-    const door = heldDoor();
-    const response = ask(door, { requests: usersOf(ANSWERS.length) });
-    await untilAsked(door, ANSWERS.length);
+    const listener = heldListener();
+    const response = ask(listener, { requests: usersOf(ANSWERS.length) });
+    await untilAsked(listener, ANSWERS.length);
     // The last is decided first.
-    for (const [i, answer] of [...ANSWERS.entries()].reverse()) door.open[i]?.(answer, PARTITION);
+    for (const [i, answer] of [...ANSWERS.entries()].reverse()) listener.open[i]?.(answer, PARTITION);
     const { status, body } = await response;
     const alone: unknown[] = [];
     for (const answer of ANSWERS) {
-      door.answer = answer;
-      const single = await door.post({ userId: 'ada' });
+      listener.answer = answer;
+      const single = await listener.post({ userId: 'ada' });
       alone.push({ status: single.status, ...single.body });
     }
     expect(status).toBe(200);
@@ -53,35 +53,35 @@ describe('POST /v1/allow/batch', () => {
   });
 
   it('asks with all fields of each request, in the order of the list', async () => {
-    const door = new Door();
+    const listener = new Listener();
     const wanted = { userId: 'ada', cost: 3, rule: '10/1000ms', timestampMillis: 5, requestId: 'r' };
-    await ask(door, { requests: [wanted, { descriptors: { user: 'bob' } }] });
-    expect(door.asked).toEqual([questionOf(wanted), questionOf({ userId: 'bob' })]);
+    await ask(listener, { requests: [wanted, { descriptors: { user: 'bob' } }] });
+    expect(listener.asked).toEqual([questionOf(wanted), questionOf({ userId: 'bob' })]);
   });
 
   it('says nothing before the last of them is decided', async () => {
-    const door = heldDoor();
+    const listener = heldListener();
     let isAnswered = false;
-    const response = ask(door, { requests: usersOf(2) }).then((result) => {
+    const response = ask(listener, { requests: usersOf(2) }).then((result) => {
       isAnswered = true;
       return result;
     });
-    await untilAsked(door, 2);
-    door.open[1]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
+    await untilAsked(listener, 2);
+    listener.open[1]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
     await new Promise((resolve) => setImmediate(resolve));
     expect(isAnswered).toBe(false);
-    door.open[0]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
+    listener.open[0]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
     expect((await response).status).toBe(200);
   });
 
   it('counts every answer by its own status', async () => {
-    const door = heldDoor();
-    const response = ask(door, { requests: usersOf(2) });
-    await untilAsked(door, 2);
-    door.open[0]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
-    door.open[1]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
+    const listener = heldListener();
+    const response = ask(listener, { requests: usersOf(2) });
+    await untilAsked(listener, 2);
+    listener.open[0]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
+    listener.open[1]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
     await response;
-    expect(door.observed.map(({ status }) => status)).toEqual([200, 429]);
+    expect(listener.observed.map(({ status }) => status)).toEqual([200, 429]);
   });
 
   it.each([
@@ -92,13 +92,13 @@ describe('POST /v1/allow/batch', () => {
     [{ requests: usersOf(1), more: 1 }, 'more', /fields are requests/],
     [[], 'body', /object with requests/],
   ])('asks nothing if it is no list of requests: %j', async (body, field, message) => {
-    const door = new Door();
-    const result = await ask(door, body);
+    const listener = new Listener();
+    const result = await ask(listener, body);
     expect(result.status).toBe(400);
     expect(result.body.error?.field).toBe(field);
     expect(result.body.error?.message).toMatch(message);
-    expect(door.asked).toEqual([]);
-    expect(door.observed.map(({ status }) => status)).toEqual([400]);
+    expect(listener.asked).toEqual([]);
+    expect(listener.observed.map(({ status }) => status)).toEqual([400]);
   });
 
   it.each([
@@ -110,26 +110,26 @@ describe('POST /v1/allow/batch', () => {
     [7, 'body'],
     [null, 'body'],
   ])('refuses in its place what is malformed, and decides the others: %j', async (malformed, field) => {
-    const door = heldDoor();
-    const response = ask(door, { requests: [{ userId: 'ada' }, malformed, { userId: 'eve' }] });
-    await untilAsked(door, 2);
-    expect(door.asked).toEqual([questionOf({ userId: 'ada' }), questionOf({ userId: 'eve' })]);
-    door.open[1]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
-    door.open[0]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
+    const listener = heldListener();
+    const response = ask(listener, { requests: [{ userId: 'ada' }, malformed, { userId: 'eve' }] });
+    await untilAsked(listener, 2);
+    expect(listener.asked).toEqual([questionOf({ userId: 'ada' }), questionOf({ userId: 'eve' })]);
+    listener.open[1]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
+    listener.open[0]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
     const { status, body } = await response;
-    const alone = await door.post(malformed);
+    const alone = await listener.post(malformed);
     expect(alone).toMatchObject({ status: 400, body: { error: { field } } });
     expect(status).toBe(200);
     expect(body['answers']).toMatchObject([{ status: 200 }, { status: 400, ...alone.body }, { status: 429 }]);
-    expect(door.observed.map((each) => each.status)).toEqual([400, 429, 200, 400]);
-    expect(door.told).toHaveLength(2);
-    expect([...door.shedding.shares.values()]).toEqual([{ open: 0 }]);
+    expect(listener.observed.map((each) => each.status)).toEqual([400, 429, 200, 400]);
+    expect(listener.reported).toHaveLength(2);
+    expect([...listener.shedding.fractions.values()]).toEqual([{ open: 0 }]);
   });
 
   it('refuses in its place a request that has a key twice', async () => {
-    const door = new Door();
+    const listener = new Listener();
     const { status, body } = await ask(
-      door,
+      listener,
       '{"requests":[{"userId":"ada"},{"userId":"bob","\\u0075serId":"eve"}]}',
     );
     expect(status).toBe(200);
@@ -137,25 +137,25 @@ describe('POST /v1/allow/batch', () => {
       { status: 200 },
       { status: 400, allowed: false, error: { type: 'invalid_request', field: 'userId' } },
     ]);
-    expect(door.asked).toEqual([questionOf({ userId: 'ada' })]);
-    const twice = await ask(door, '{"requests":[{"userId":"ada"}],"requests":[{"userId":"bob"}]}');
+    expect(listener.asked).toEqual([questionOf({ userId: 'ada' })]);
+    const twice = await ask(listener, '{"requests":[{"userId":"ada"}],"requests":[{"userId":"bob"}]}');
     expect(twice).toMatchObject({ status: 400, body: { error: { field: 'requests' } } });
   });
 
   it('does not ask the node if all requests are malformed', async () => {
-    const door = new Door();
-    const { status, body } = await ask(door, { requests: [{}, 7] });
+    const listener = new Listener();
+    const { status, body } = await ask(listener, { requests: [{}, 7] });
     expect(status).toBe(200);
     expect(body['answers']).toMatchObject([{ status: 400 }, { status: 400 }]);
-    expect(door.asked).toEqual([]);
-    expect([...door.shedding.shares.values()]).toEqual([{ open: 0 }]);
+    expect(listener.asked).toEqual([]);
+    expect([...listener.shedding.fractions.values()]).toEqual([{ open: 0 }]);
   });
 
   it('takes as many as it says, and no body beyond its bound', async () => {
-    const door = new Door();
-    const full = await ask(door, { requests: usersOf(BATCH_MAX) });
+    const listener = new Listener();
+    const full = await ask(listener, { requests: usersOf(BATCH_MAX) });
     expect(full.body['answers']).toHaveLength(BATCH_MAX);
-    const result = await ask(door, `{"requests":[${' '.repeat(BATCH_BODY_BYTES_MAX)}]}`);
+    const result = await ask(listener, `{"requests":[${' '.repeat(BATCH_BODY_BYTES_MAX)}]}`);
     expect(result.status).toBe(413);
     expect(result.body.error?.message).toContain(String(BATCH_BODY_BYTES_MAX));
   });

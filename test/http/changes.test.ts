@@ -3,12 +3,12 @@
  */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CHANGE_FAILURES, type ChangeFailure, type ClusterChange } from '../../src/api/cluster-change.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
-let door = new Door();
+let listener = new Listener();
 afterEach(async () => {
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 type Method = 'PUT' | 'POST' | 'DELETE';
@@ -36,19 +36,19 @@ async function ask(
 ): Promise<{ status: number; body: unknown; headers: Readonly<Record<string, unknown>> }> {
   const headers = shown === undefined ? {} : { authorization: `Bearer ${shown}` };
   const request = { method, url, headers, remoteAddress, ...(payload && { payload }) };
-  const response = await door.app.inject(request);
+  const response = await listener.app.inject(request);
   return { status: response.statusCode, body: response.json(), headers: response.headers };
 }
 
 describe.each(ROUTES)('a change (%s) by %s %s', (type, method, url, payload) => {
   it('is handed on once', async () => {
     expect((await ask(method, url, payload)).status).toBeLessThan(300);
-    expect(door.changes).toMatchObject([{ type }]);
+    expect(listener.changes).toMatchObject([{ type }]);
   });
 
   it('is refused with its reason, its status and its text, and what a repetition may help says when', async () => {
     for (const reason of REASONS) {
-      door.changed = { ok: false, reason };
+      listener.changed = { ok: false, reason };
       const { status, body, headers } = await ask(method, url, payload);
       expect([status, body]).toEqual([
         CHANGE_FAILURES[reason].status,
@@ -59,15 +59,15 @@ describe.each(ROUTES)('a change (%s) by %s %s', (type, method, url, payload) => 
   });
 
   it('is refused in words of its own where there are some, and with the field or the nodes that it is about', async () => {
-    door.changed = { ok: false, reason: 'tooFewUndrained', message: 'one of three' };
+    listener.changed = { ok: false, reason: 'tooFewUndrained', message: 'one of three' };
     expect((await ask(method, url, payload)).body).toEqual({
       reason: 'tooFewUndrained',
       message: 'one of three',
     });
     const behind = [{ node: 2, speaks: 12 }, { node: 3 }];
-    door.changed = { ok: false, reason: 'nodesBehind', behind };
+    listener.changed = { ok: false, reason: 'nodesBehind', behind };
     expect((await ask(method, url, payload)).body).toMatchObject({ reason: 'nodesBehind', behind });
-    door.changed = { ok: false, reason: 'invalid', field: 'a.b', message: 'a.b must be more' };
+    listener.changed = { ok: false, reason: 'invalid', field: 'a.b', message: 'a.b must be more' };
     expect(await ask(method, url, payload)).toMatchObject({
       status: 400,
       body: { error: { type: 'invalid_request', field: 'a.b', message: 'a.b must be more' } },
@@ -76,10 +76,10 @@ describe.each(ROUTES)('a change (%s) by %s %s', (type, method, url, payload) => 
 
   it('is refused from other machines while the cluster is open, and without a token of role admin after that', async () => {
     expect((await ask(method, url, payload, { remoteAddress: '10.0.0.7' })).status).toBe(403);
-    door.access.close();
+    listener.access.close();
     expect((await ask(method, url, payload)).status).toBe(401);
     expect((await ask(method, url, payload, { shown: 'read-token' })).status).toBe(403);
-    expect(door.changes).toEqual([]);
+    expect(listener.changes).toEqual([]);
     const admin = { shown: 'admin-token', remoteAddress: '10.0.0.7' };
     expect((await ask(method, url, payload, admin)).status).toBeLessThan(300);
   });

@@ -1,9 +1,9 @@
 /** HTTP connections: input that is not HTTP, clients without a request, and slow clients. */
-import { HTTP_LIMITS } from '../../src/http/door-init.ts';
+import { HTTP_LIMITS } from '../../src/http/http-listener-init.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
 import { decisionOf } from '../api/decision-of.ts';
-import { Door, PARTITION, denialOf } from './fixtures.ts';
+import { Listener, PARTITION, denialOf } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 import { BusyWatch } from '../slowness.ts';
 
@@ -12,17 +12,17 @@ const REQUEST_MILLIS = 400;
 const SLACK_MILLIS = 600;
 const TRIES = 4;
 
-let door = new Door();
+let listener = new Listener();
 const clients: RawClient[] = [];
 
 afterEach(async () => {
   for (const client of clients.splice(0)) client.socket.destroy();
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 async function connect(): Promise<RawClient> {
-  const client = new RawClient(await door.listen());
+  const client = new RawClient(await listener.listen());
   clients.push(client);
   return client;
 }
@@ -48,7 +48,7 @@ describe('what is no HTTP is refused as no grant', () => {
     const { status, body } = await lastWords(client);
     expect(status).toBe('400');
     expect(body).toMatchObject({ allowed: false, error: { type: 'invalid_request', field: 'request' } });
-    expect((await door.post({ userId: 'ada' })).status).toBe(200);
+    expect((await listener.post({ userId: 'ada' })).status).toBe(200);
   });
 
   it('headers that are too long', async () => {
@@ -69,27 +69,27 @@ describe('what is no HTTP is refused as no grant', () => {
     expect(client.statuses()).toEqual([status]);
     expect(client.received).toContain('"allowed":false');
     expect(client.received).toContain(`"field":"${field}"`);
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 
   it('behind a request that waits for its answer: that one is not answered by it', async () => {
     const client = await connect();
-    door.answer = undefined;
+    listener.answer = undefined;
     client.ask('ada');
-    await until('it is asked', () => door.open.length === 1);
+    await until('it is asked', () => listener.open.length === 1);
     client.socket.write('\u0000 not http\r\n\r\n');
     await until('the connection is closed', () => client.isClosed);
-    door.open[0]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
+    listener.open[0]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
     expect(client.received).toBe('');
   });
 
   it('behind a request that waits, and a decided one whose answer has to wait for it', async () => {
     const client = await connect();
-    door.answer = undefined;
+    listener.answer = undefined;
     client.ask('ada');
     client.ask('bob');
-    await until('both are asked', () => door.open.length === 2);
-    door.open[1]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
+    await until('both are asked', () => listener.open.length === 2);
+    listener.open[1]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
     client.socket.write('\u0000 not http\r\n\r\n');
     await until('the connection is closed', () => client.isClosed);
     expect(client.received).toBe('');
@@ -115,9 +115,9 @@ describe('what is no HTTP is refused as no grant', () => {
   });
 });
 
-async function slowDoor(): Promise<RawClient> {
-  await door.app.close();
-  door = new Door({ ...HTTP_LIMITS, requestMillis: REQUEST_MILLIS });
+async function slowListener(): Promise<RawClient> {
+  await listener.app.close();
+  listener = new Listener({ ...HTTP_LIMITS, requestMillis: REQUEST_MILLIS });
   return connect();
 }
 
@@ -126,10 +126,10 @@ describe('a client that asks nothing more', () => {
     ['75 s, longer than the 60 s of usual balancers', undefined, 75_000],
     ['as long as http.keepAliveMillis says', 610_000, 610_000],
   ])('keeps its connection for %s', async (_for, keepAliveMillis, expected) => {
-    await door.app.close();
+    await listener.app.close();
     const settings = keepAliveMillis === undefined ? {} : { keepAliveMillis };
-    door = new Door(HTTP_LIMITS, { rateLimitHeaders: [], ...settings });
-    expect(door.app.server.keepAliveTimeout).toBe(expected);
+    listener = new Listener(HTTP_LIMITS, { rateLimitHeaders: [], ...settings });
+    expect(listener.app.server.keepAliveTimeout).toBe(expected);
   });
 });
 
@@ -148,7 +148,7 @@ describe('a client that takes its time', () => {
       false,
     ],
   ])('does not hold its connection past the limit: %s', async (_what, bytes, drips) => {
-    let client = await slowDoor();
+    let client = await slowListener();
     for (let tries = 1; ; tries += 1) {
       const busy = new BusyWatch();
       const startedAt = performance.now();
@@ -161,23 +161,23 @@ describe('a client that takes its time', () => {
       const { status, body } = await lastWords(client);
       expect(status).toBe('408');
       expect(body).toMatchObject({ allowed: false, error: { field: 'request' } });
-      expect(door.asked).toEqual([]);
+      expect(listener.asked).toEqual([]);
       if (took < longest) break;
       // If the machine stalled once, that must not look like a listener that waits.
       expect(tries).toBeLessThan(TRIES);
-      client = await slowDoor();
+      client = await slowListener();
     }
   });
 
   it('between its requests is no slow client', async () => {
-    let client = await slowDoor();
+    let client = await slowListener();
     for (let tries = 1; ; tries += 1) {
       client.ask('ada');
       await until('it has an answer', () => client.statuses().length === 1);
       // A listener that stalled before it read the bytes takes them for late.
       if (client.statuses()[0] !== '408') break;
       expect(tries).toBeLessThan(TRIES);
-      client = await slowDoor();
+      client = await slowListener();
     }
     await new Promise((resolve) => setTimeout(resolve, 2 * REQUEST_MILLIS));
     client.ask('ada');

@@ -1,14 +1,14 @@
 /** Operators' actions on one key over HTTP: the requests to the node, the answers, and who may not use them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { denialOf, Door, type HttpBody, PARTITION } from './fixtures.ts';
+import { denialOf, Listener, type HttpBody, PARTITION } from './fixtures.ts';
 
-let door: Door;
+let listener: Listener;
 
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
 });
 
-afterEach(() => door.app.close());
+afterEach(() => listener.app.close());
 
 interface Answered {
   readonly status: number;
@@ -24,14 +24,14 @@ async function ask(
 ): Promise<Answered> {
   const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
-  const response = await door.app.inject({ method, url, headers: { ...type, ...headers }, ...payload });
+  const response = await listener.app.inject({ method, url, headers: { ...type, ...headers }, ...payload });
   return { status: response.statusCode, headers: response.headers, body: response.json() };
 }
 
 describe('/v1/customers/{id}', () => {
   it('is returned with its version, which is its ETag', async () => {
     const { status, headers, body } = await ask('GET', '/v1/customers/a%2Fb');
-    expect(door.customers).toEqual([{ customerId: 'a/b', action: { type: 'read' } }]);
+    expect(listener.customers).toEqual([{ customerId: 'a/b', action: { type: 'read' } }]);
     expect([status, headers['etag']]).toEqual([200, '"7"']);
     expect(body).toEqual({
       customer: 'a/b',
@@ -46,7 +46,7 @@ describe('/v1/customers/{id}', () => {
   it('is 404 where nothing is known of it', async () => {
     const decided = { term: 2, index: 7, timeMillis: 90 };
     const record = { version: 0, overrides: [], isBlocked: false };
-    door.customer = { kind: 'customer', outcome: { isDone: true, record, decided } };
+    listener.customer = { kind: 'customer', outcome: { isDone: true, record, decided } };
     expect(await ask('GET', '/v1/customers/ada')).toMatchObject({
       status: 404,
       body: { error: { type: 'unknown_customer' } },
@@ -58,7 +58,7 @@ describe('/v1/customers/{id}', () => {
     await ask('PUT', '/v1/customers/ada', { tier: 'pro', overrides, blocked: true }, { 'if-match': '"6"' });
     await ask('PUT', '/v1/customers/ada', {}, { 'if-match': '*' });
     await ask('DELETE', '/v1/customers/ada', undefined, { 'if-match': '"7"' });
-    expect(door.customers.map(({ action }) => action)).toEqual([
+    expect(listener.customers.map(({ action }) => action)).toEqual([
       {
         type: 'put',
         tier: 'pro',
@@ -73,7 +73,7 @@ describe('/v1/customers/{id}', () => {
 
   it('is blocked for a duration, together with its other fields', async () => {
     await ask('PUT', '/v1/customers/ada', { tier: 'pro', blocked: true, durationMillis: 1_000 });
-    expect(door.customers).toMatchObject([
+    expect(listener.customers).toMatchObject([
       { action: { type: 'put', tier: 'pro', isBlocked: true, durationMillis: 1_000 } },
     ]);
   });
@@ -81,7 +81,7 @@ describe('/v1/customers/{id}', () => {
   it('is 412 with the version there is where that is another one', async () => {
     const decided = { term: 2, index: 9, timeMillis: 90 };
     const record = { version: 8, overrides: [], isBlocked: true };
-    door.customer = { kind: 'customer', outcome: { isDone: false, record, decided } };
+    listener.customer = { kind: 'customer', outcome: { isDone: false, record, decided } };
     expect(await ask('PUT', '/v1/customers/ada', { tier: 'pro' }, { 'if-match': '"6"' })).toMatchObject({
       status: 412,
       headers: { etag: '"8"' },
@@ -118,11 +118,11 @@ describe('/v1/customers/{id}', () => {
       status: 400,
       body: { error: { field } },
     });
-    expect(door.customers).toEqual([]);
+    expect(listener.customers).toEqual([]);
   });
 
   it('is 503 where nobody can decide, and says whether it may be done', async () => {
-    door.customer = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
+    listener.customer = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
     expect(await ask('PUT', '/v1/customers/ada', { tier: 'pro' })).toMatchObject({
       status: 503,
       body: { reason: 'unknown_outcome', proposed: true },
@@ -142,13 +142,13 @@ describe('a key', () => {
       status: 400,
       body: { error: { field } },
     });
-    expect(door.operated).toEqual([]);
+    expect(listener.operated).toEqual([]);
   });
 
   it('is blocked until an end, which its record shows', async () => {
     const decided = { term: 2, index: 7, position: 0, timeMillis: 90 };
     const record = { version: 7, overrides: [], isBlocked: true, blockedUntilMillis: 60_090 };
-    door.customer = { kind: 'customer', outcome: { isDone: true, record, decided } };
+    listener.customer = { kind: 'customer', outcome: { isDone: true, record, decided } };
     const asked = { durationMillis: 60_000 };
     for (const path of ['/v1/users/ada/block', '/v1/keys/user=ada/block'])
       expect(await ask('PUT', path, asked)).toMatchObject({
@@ -157,7 +157,7 @@ describe('a key', () => {
       });
     await ask('PUT', '/v1/users/ada/block', {});
     const block = { type: 'block', isBlocked: true } as const;
-    const actions = door.operated.map((one) => 'action' in one && one.action);
+    const actions = listener.operated.map((one) => 'action' in one && one.action);
     expect(actions).toEqual([{ ...block, ...asked }, { ...block, ...asked }, block]);
   });
 
@@ -169,7 +169,7 @@ describe('a key', () => {
         status: 400,
         body: { error: { field: 'durationMillis', message: expect.stringContaining('2678400000') } },
       });
-    expect([door.customers, door.operated]).toEqual([[], []]);
+    expect([listener.customers, listener.operated]).toEqual([[], []]);
   });
 
   it('is blocked, unblocked and reset', async () => {
@@ -179,7 +179,7 @@ describe('a key', () => {
     });
     await ask('DELETE', '/v1/users/ada/block');
     await ask('POST', '/v1/users/a%20b/reset');
-    expect(door.operated).toEqual([
+    expect(listener.operated).toEqual([
       { ask: 'customer', userId: 'user=ada', action: { type: 'block', isBlocked: true } },
       { ask: 'customer', userId: 'user=ada', action: { type: 'block', isBlocked: false } },
       { ask: 'customer', userId: 'user=a b', action: { type: 'reset' } },
@@ -193,11 +193,11 @@ describe('a key', () => {
       body: { userId: 'ada', key: 'user=ada', version: 7 },
     });
     await ask('PUT', '/v1/keys/ip=10.0.0.1/used', { ...body, used: 0 });
-    expect(door.used).toEqual([
+    expect(listener.used).toEqual([
       { key: 'user=ada', ...body },
       { key: 'ip=10.0.0.1', rule: 'per-user/day', used: 0 },
     ]);
-    expect(door.operated).toEqual([]);
+    expect(listener.operated).toEqual([]);
   });
 
   it.each<[string, unknown, string]>([
@@ -215,13 +215,13 @@ describe('a key', () => {
   ])('has not used %s', async (_what, body, field) => {
     for (const path of ['/v1/users/ada/used', '/v1/keys/user=ada/used'])
       expect(await ask('PUT', path, body)).toMatchObject({ status: 400, body: { error: { field } } });
-    expect(door.used).toEqual([]);
+    expect(listener.used).toEqual([]);
   });
 
   it('is that of a user id within its bounds', async () => {
     const long = `/v1/users/${'a'.repeat(257)}/block`;
     expect(await ask('PUT', long)).toMatchObject({ status: 400, body: { error: { field: 'userId' } } });
-    expect(door.operated).toEqual([]);
+    expect(listener.operated).toEqual([]);
   });
 
   it('is 405 for other methods, which are named', async () => {
@@ -248,7 +248,7 @@ describe('whoever asks through a proxy', () => {
   ] as const)('changes nothing by %s %s', async (method, url, body) => {
     const { status } = await ask(method, url, body, { 'x-forwarded-for': '10.0.0.1' });
     expect(status).toBe(403);
-    expect([door.customers, door.operated, door.used]).toEqual([[], [], []]);
+    expect([listener.customers, listener.operated, listener.used]).toEqual([[], [], []]);
   });
 });
 
@@ -261,7 +261,7 @@ describe('a denial for a block', () => {
       windowMillis: 0,
       isBlocked: true,
     });
-    const { status, headers, body } = await door.decide(blocked);
+    const { status, headers, body } = await listener.decide(blocked);
     expect(status).toBe(403);
     expect(Object.keys(headers).filter((name) => /retry|ratelimit/.test(name))).toEqual([]);
     expect(body).toMatchObject({ allowed: false, blocked: true, error: { type: 'blocked' } });
@@ -270,7 +270,7 @@ describe('a denial for a block', () => {
 
   it('returns the wait until its end, and no limit', async () => {
     const nothing = { limit: 0, resetMillis: 0, windowMillis: 0 };
-    const { status, headers, body } = await door.decide(
+    const { status, headers, body } = await listener.decide(
       denialOf({ ...nothing, retryAfterMillis: 1_001, isBlocked: true }),
     );
     expect([status, headers['retry-after']]).toEqual([403, '2']);

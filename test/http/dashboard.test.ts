@@ -2,28 +2,28 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { dashboardFiles } from '../../src/http/dashboard-files.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
 /** The bytes a browser loads before anything is shown, compressed. */
 const BYTES_MAX = 150 << 10;
 
-let door = new Door();
+let listener = new Listener();
 
 afterEach(async () => {
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 async function get(
   url: string,
   headers: Record<string, string> = {},
-): Promise<Awaited<ReturnType<typeof door.app.inject>>> {
-  return door.app.inject({ method: 'GET', url, headers: { host: '127.0.0.1', ...headers } });
+): Promise<Awaited<ReturnType<typeof listener.app.inject>>> {
+  return listener.app.inject({ method: 'GET', url, headers: { host: '127.0.0.1', ...headers } });
 }
 
 describe('the dashboard', () => {
   it('is served to anybody, also where tokens are asked for, and may load and ask nothing but its node', async () => {
-    door.access.close();
+    listener.access.close();
     const page = await get('/');
     expect(page.statusCode).toBe(200);
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -73,7 +73,7 @@ describe('the dashboard', () => {
   });
 
   it('takes no other method', async () => {
-    const answer = await door.app.inject({
+    const answer = await listener.app.inject({
       method: 'POST',
       url: '/dashboard/a.js',
       headers: { host: 'localhost' },

@@ -1,12 +1,12 @@
 /** Who may get a heap snapshot or a CPU profile. The contents are fake. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { WantedDiagnosis } from '../../src/api/diagnostics.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
 const HEAP = '/v1/debug/heap-snapshot';
 const CPU = '/v1/debug/cpu-profile';
 
-let door: Door;
+let listener: Listener;
 let wanted: WantedDiagnosis[];
 let closed: Set<WantedDiagnosis>;
 
@@ -17,24 +17,24 @@ async function* played(fails?: Error): AsyncGenerator<Uint8Array> {
 }
 
 function give(fails?: Error): void {
-  door.diagnose = (each) => {
+  listener.diagnose = (each) => {
     wanted.push(each);
     return { chunks: played(fails), close: () => void closed.add(each) };
   };
 }
 
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
   wanted = [];
   closed = new Set();
   give();
 });
-afterEach(async () => door.app.close());
+afterEach(async () => listener.app.close());
 
 const ask = async (
   url: string,
   { remoteAddress = '127.0.0.1', headers = {} }: { remoteAddress?: string; headers?: object } = {},
-) => door.app.inject({ method: 'POST', url, remoteAddress, headers: { ...headers } });
+) => listener.app.inject({ method: 'POST', url, remoteAddress, headers: { ...headers } });
 
 const ADMIN = { authorization: 'Bearer admin-token' };
 
@@ -55,19 +55,19 @@ it('is streamed, kept by nobody on the way, and never in the log', async () => {
     { kind: 'cpuProfile', seconds: 10 },
   ]);
   await vi.waitFor(() => expect([...closed]).toEqual(wanted));
-  expect(door.logged.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+  expect(listener.logged.map((line) => JSON.parse(line) as unknown)).toMatchObject([
     { audit: true, by: 'local', action: 'debug.heapSnapshot', status: 200 },
     { audit: true, by: 'local', action: 'debug.cpuProfile', status: 200 },
     { audit: true, by: 'local', action: 'debug.cpuProfile', status: 200 },
   ]);
-  expect(door.logged.join('')).not.toContain('secret');
+  expect(listener.logged.join('')).not.toContain('secret');
 });
 
 describe.each([HEAP, CPU])('%s', (url) => {
   it('is refused from another machine, whatever token is shown', async () => {
     const elsewhere = { remoteAddress: '10.0.0.7' };
     expect((await ask(url, elsewhere)).statusCode).toBe(403);
-    door.access.close();
+    listener.access.close();
     const answer = await ask(url, { ...elsewhere, headers: ADMIN });
     expect(answer.statusCode).toBe(403);
     expect(answer.payload).toContain('on the machine of this node');
@@ -77,12 +77,12 @@ describe.each([HEAP, CPU])('%s', (url) => {
   it('is refused to a browser or through a proxy of this machine', async () => {
     for (const name of ['origin', 'x-forwarded-for', 'via'])
       expect((await ask(url, { headers: { [name]: 'other' } })).statusCode).toBe(403);
-    expect((await door.app.inject({ method: 'GET', url })).statusCode).toBe(405);
+    expect((await listener.app.inject({ method: 'GET', url })).statusCode).toBe(405);
     expect(wanted).toEqual([]);
   });
 
   it('takes a token of role admin in a closed cluster', async () => {
-    door.access.close();
+    listener.access.close();
     expect((await ask(url)).statusCode).toBe(401);
     expect((await ask(url, { headers: { authorization: 'Bearer read-token' } })).statusCode).toBe(403);
     expect((await ask(url, { headers: ADMIN })).statusCode).toBe(200);
@@ -90,20 +90,20 @@ describe.each([HEAP, CPU])('%s', (url) => {
   });
 
   it('is one at a time', async () => {
-    door.diagnose = () => undefined;
+    listener.diagnose = () => undefined;
     const answer = await ask(url);
     expect([answer.statusCode, answer.json<{ reason: string }>().reason]).toEqual([409, 'busy']);
   });
 
   it('says that the node stopped before its first byte', async () => {
     give(new Error('the node stops'));
-    door.readiness = { status: 'stopping' };
+    listener.readiness = { status: 'stopping' };
     const { statusCode, headers, payload } = await ask(url);
     expect(statusCode).toBe(503);
     expect(JSON.parse(payload)).toMatchObject({ reason: 'brokenOff' });
     expect(headers['content-disposition']).toBeUndefined();
     await vi.waitFor(() => expect([...closed]).toEqual(wanted));
-    expect(door.logged.filter((line) => line.includes('"level":50'))).toEqual([]);
+    expect(listener.logged.filter((line) => line.includes('"level":50'))).toEqual([]);
   });
 });
 

@@ -2,31 +2,31 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AskAnswer } from '../../src/api/question.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../../src/config/http-settings.ts';
-import { HTTP_LIMITS } from '../../src/http/door-init.ts';
+import { HTTP_LIMITS } from '../../src/http/http-listener-init.ts';
 import { decisionOf } from '../api/decision-of.ts';
-import { denialOf, Door } from './fixtures.ts';
+import { denialOf, Listener } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 
 /** The same media type in another spelling, which goes to Fastify's route. */
 const UNUSUAL = 'application/json;charset=utf-8';
 const BODY = '{"userId":"ada","cost":2}';
 
-let door = new Door();
+let listener = new Listener();
 let byFastify = 0;
 let clients: RawClient[] = [];
 
 beforeEach(() => {
-  door = new Door(HTTP_LIMITS, { ...HTTP_SETTINGS_DEFAULTS, userHeader: 'x-user' });
+  listener = new Listener(HTTP_LIMITS, { ...HTTP_SETTINGS_DEFAULTS, userHeader: 'x-user' });
   byFastify = 0;
   clients = [];
-  door.app.addHook('onSend', (_request, _reply, payload, done) => {
+  listener.app.addHook('onSend', (_request, _reply, payload, done) => {
     byFastify += 1;
     done(null, payload);
   });
 });
 afterEach(async () => {
   for (const { socket } of clients) socket.destroy();
-  await door.app.close();
+  await listener.app.close();
 });
 
 interface Sent {
@@ -75,17 +75,17 @@ const ANSWERS: readonly (readonly [string, AskAnswer])[] = [
 
 describe('a usual request for a grant', () => {
   it.each(ANSWERS)('is told of %s as any other', async (_what, answer) => {
-    door.answer = answer;
-    const port = await door.listen();
+    listener.answer = answer;
+    const port = await listener.listen();
     const direct = await answerTo({}, port);
     expect(byFastify).toBe(0);
     const routed = await answerTo({ contentType: UNUSUAL }, port);
     expect(byFastify).toBe(1);
     expect(partsOf(direct)).toEqual(partsOf(routed));
-    expect(door.asked[0]).toEqual(door.asked[1]);
-    expect(door.observed[0]).toEqual(door.observed[1]);
-    expect(door.told[0]).toEqual(door.told[1]);
-    expect([...door.shedding.shares.values()].map(({ open }) => open)).toEqual([0]);
+    expect(listener.asked[0]).toEqual(listener.asked[1]);
+    expect(listener.observed[0]).toEqual(listener.observed[1]);
+    expect(listener.reported[0]).toEqual(listener.reported[1]);
+    expect([...listener.shedding.fractions.values()].map(({ open }) => open)).toEqual([0]);
   });
 
   it.each([
@@ -97,38 +97,38 @@ describe('a usual request for a grant', () => {
     ['names one user, and its header another', { headers: ['x-user: bob'] }],
     ['has the header twice', { headers: ['x-user: ada', 'x-user: ada'] }],
   ])('that %s is refused as any other', async (_what, sent: Sent) => {
-    const port = await door.listen();
+    const port = await listener.listen();
     const direct = await answerTo(sent, port);
     expect(byFastify).toBe(0);
     const routed = await answerTo({ ...sent, contentType: UNUSUAL }, port);
     expect(partsOf(direct)).toEqual(partsOf(routed));
     expect(direct).toMatch(/^HTTP\/1\.1 400 /);
-    expect(door.observed.map(({ status }) => status)).toEqual([400, 400]);
-    expect(door.asked).toEqual([]);
+    expect(listener.observed.map(({ status }) => status)).toEqual([400, 400]);
+    expect(listener.asked).toEqual([]);
   });
 
   it('is refused for load as any other', async () => {
-    door.shedding.refused = true;
-    const port = await door.listen();
+    listener.shedding.refused = true;
+    const port = await listener.listen();
     const direct = await answerTo({}, port);
     const routed = await answerTo({ contentType: UNUSUAL }, port);
     expect(partsOf(direct)).toEqual(partsOf(routed));
     expect(direct).toMatch(/^HTTP\/1\.1 503 /);
-    expect(door.refusedUnread).toBe(2);
+    expect(listener.refusedUnread).toBe(2);
   });
 
   it('is counted under its token', async () => {
-    door.access.close();
-    const port = await door.listen();
+    listener.access.close();
+    const port = await listener.listen();
     const headers = ['authorization: Bearer decide-token'];
     const direct = await answerTo({ headers }, port);
     expect(byFastify).toBe(0);
     expect(partsOf(direct)).toEqual(partsOf(await answerTo({ headers, contentType: UNUSUAL }, port)));
-    expect([...door.shedding.shares.keys()]).toEqual(['iddecide']);
+    expect([...listener.shedding.fractions.keys()]).toEqual(['iddecide']);
   });
 
   it('may come in pieces, and many may come at once', async () => {
-    const port = await door.listen();
+    const port = await listener.listen();
     const client = new RawClient(port);
     clients.push(client);
     client.ask('ada');
@@ -138,17 +138,17 @@ describe('a usual request for a grant', () => {
     await expect.poll(() => client.statuses()).toEqual(['200', '200']);
     client.socket.write(BODY.slice(5));
     await expect.poll(() => client.statuses()).toEqual(['200', '200', '200']);
-    expect(door.asked).toHaveLength(3);
+    expect(listener.asked).toHaveLength(3);
     expect(byFastify).toBe(0);
   });
 
   it('is answered as the last request on its connection if the node has begun to stop', async () => {
-    door.answer = undefined;
-    const port = await door.listen();
+    listener.answer = undefined;
+    const port = await listener.listen();
     const answer = answerTo({}, port);
-    await expect.poll(() => door.open.length).toBe(1);
-    door.readiness = { status: 'stopping' };
-    door.open[0]?.({ kind: 'decision', decision: decisionOf() }, 3);
+    await expect.poll(() => listener.open.length).toBe(1);
+    listener.readiness = { status: 'stopping' };
+    listener.open[0]?.({ kind: 'decision', decision: decisionOf() }, 3);
     expect(await answer).toMatch(/^connection: close/im);
   });
 });
@@ -165,12 +165,12 @@ describe('any other request for a grant goes through Fastify:', () => {
     ['of another type', { contentType: 'text/plain' }, 415, 'open'],
     ['with an encoding', { headers: ['content-encoding: gzip'] }, 415, 'open'],
   ] as const)('%s', async (_what, sent: Sent, status, mode) => {
-    if (mode === 'closed') door.access.close();
-    if (mode === 'unknown') door.access.now = 'unknown';
-    const port = await door.listen();
+    if (mode === 'closed') listener.access.close();
+    if (mode === 'unknown') listener.access.now = 'unknown';
+    const port = await listener.listen();
     expect(await answerTo(sent, port)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(byFastify).toBe(1);
-    expect(door.asked).toEqual([]);
-    expect(door.access.failures).toBe(sent.headers?.[0] === 'authorization: Bearer wrong' ? 1 : 0);
+    expect(listener.asked).toEqual([]);
+    expect(listener.access.failures).toBe(sent.headers?.[0] === 'authorization: Bearer wrong' ? 1 : 0);
   });
 });

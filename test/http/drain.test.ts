@@ -1,11 +1,11 @@
 /** `PUT` and `DELETE /v1/cluster/nodes/{id}/drain`: the change that is made, and every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
-let door = new Door();
+let listener = new Listener();
 afterEach(async () => {
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 async function ask(
@@ -15,7 +15,7 @@ async function ask(
 ): Promise<{ status: number; body: unknown; headers: Readonly<Record<string, unknown>> }> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const url = `/v1/cluster/nodes/${id}/drain`;
-  const response = await door.app.inject({ method, url, headers, remoteAddress });
+  const response = await listener.app.inject({ method, url, headers, remoteAddress });
   return { status: response.statusCode, body: response.json(), headers: response.headers };
 }
 
@@ -25,13 +25,13 @@ describe('draining a node over HTTP', () => {
     ['DELETE', false],
   ] as const)('is handed on: %s', async (method, isDraining) => {
     expect(await ask(method, '2')).toMatchObject({ status: 200, body: { node: 2, draining: isDraining } });
-    expect(door.changesOf('drain')).toEqual([{ node: 2, isDraining }]);
-    expect(door.logged.join('')).toContain('"action":"nodes.drain"');
+    expect(listener.changesOf('drain')).toEqual([{ node: 2, isDraining }]);
+    expect(listener.logged.join('')).toContain('"action":"nodes.drain"');
   });
 
   it.each(['0', '-1', '1.5', 'x', '%20', '99999999999'])('is of a node, not of %s', async (id) => {
     expect((await ask('PUT', id)).status).toBe(400);
-    expect(door.changesOf('drain')).toEqual([]);
+    expect(listener.changesOf('drain')).toEqual([]);
   });
 
   it('has two methods', async () => {

@@ -4,15 +4,15 @@ import { EventReader, type ServerEvent } from '../../src/dashboard/event-reader.
 import { LISTENERS_MAX } from '../../src/http/event-streams.ts';
 import { eventually } from '../cluster/harness.ts';
 import { until } from '../transport/wait.ts';
-import { Door, FIGURES, REPORT } from './fixtures.ts';
+import { Listener, FIGURES, REPORT } from './fixtures.ts';
 
-let door = new Door();
+let listener = new Listener();
 const ends: AbortController[] = [];
 
 afterEach(async () => {
   for (const end of ends.splice(0)) end.abort();
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 interface Listening {
@@ -55,8 +55,8 @@ function named({ events }: Listening, name: string): unknown[] {
 
 describe('the stream of events', () => {
   it('sends the cluster, the figures and the faults at once, and the first two again', async () => {
-    door.faults = [{ id: 1, atMillis: 5, kind: 'nodeSilent', node: 2 }];
-    const listening = await listen(await door.listen());
+    listener.faults = [{ id: 1, atMillis: 5, kind: 'nodeSilent', node: 2 }];
+    const listening = await listen(await listener.listen());
     expect(listening.status).toBe(200);
     expect(listening.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(listening.headers.get('cache-control')).toBe('no-store');
@@ -64,26 +64,26 @@ describe('the stream of events', () => {
     const { rules, ...report } = REPORT;
     expect(named(listening, 'cluster')[1]).toEqual({ ...report, rulesVersion: rules?.version });
     expect(named(listening, 'figures')[0]).toEqual(FIGURES);
-    expect(named(listening, 'faults')[0]).toEqual(door.faults);
+    expect(named(listening, 'faults')[0]).toEqual(listener.faults);
   });
 
   it('sends the faults when there is a new one', async () => {
-    const listening = await listen(await door.listen());
+    const listening = await listen(await listener.listen());
     await until('it began', () => named(listening, 'figures').length > 0);
-    door.faults = [{ id: 7, atMillis: 5, kind: 'leaderLost', node: 2, count: 1, partitions: [4] }];
+    listener.faults = [{ id: 7, atMillis: 5, kind: 'leaderLost', node: 2, count: 1, partitions: [4] }];
     await until('it is told', () => named(listening, 'faults').length > 1);
-    expect(named(listening, 'faults').at(-1)).toEqual(door.faults);
+    expect(named(listening, 'faults').at(-1)).toEqual(listener.faults);
   });
 
   it('sends no cluster while the node starts', async () => {
-    door.readiness = { status: 'starting', loaded: 1, of: 4 };
-    const listening = await listen(await door.listen());
+    listener.readiness = { status: 'starting', loaded: 1, of: 4 };
+    const listening = await listen(await listener.listen());
     await until('it is told twice', () => named(listening, 'figures').length > 1);
     expect(named(listening, 'cluster')).toEqual([]);
   });
 
   it('is refused above the maximum number of streams, and one that ends makes room', async () => {
-    const port = await door.listen();
+    const port = await listener.listen();
     await Promise.all(Array.from({ length: LISTENERS_MAX }, async () => listen(port)));
     const refused = await fetch(`http://127.0.0.1:${port}/v1/events`);
     expect(refused.status).toBe(503);
@@ -97,37 +97,37 @@ describe('the stream of events', () => {
   });
 
   it('is refused to a page of another site', async () => {
-    const port = await door.listen();
+    const port = await listener.listen();
     const asked = async (site: string): Promise<number> =>
       (await fetch(`http://127.0.0.1:${port}/v1/events`, { headers: { 'sec-fetch-site': site } })).status;
     expect([await asked('cross-site'), await asked('same-site')]).toEqual([403, 403]);
   });
 
   it('ends when the node wants no clients, and is refused then', async () => {
-    const port = await door.listen();
+    const port = await listener.listen();
     const listening = await listen(port);
-    door.readiness = { status: 'stopping' };
+    listener.readiness = { status: 'stopping' };
     await until('it ends', () => listening.isOver);
     const refused = await fetch(`http://127.0.0.1:${port}/v1/events`);
     expect([refused.status, await refused.json()]).toMatchObject([503, { reason: 'leaving' }]);
   });
 
   it('does not delay the close of the listener', async () => {
-    const listening = await listen(await door.listen());
+    const listening = await listen(await listener.listen());
     await until('it began', () => named(listening, 'figures').length > 0);
-    await door.door.close();
+    await listener.listener.close();
     await until('it ends', () => listening.isOver);
-    expect(await door.door.connectionCount()).toBe(0);
+    expect(await listener.listener.connectionCount()).toBe(0);
   });
 
   it('ends when its token is revoked, or the cluster is closed to those without', async () => {
-    const port = await door.listen();
+    const port = await listener.listen();
     const anonymous = await listen(port);
-    door.access.close();
+    listener.access.close();
     const reading = await listen(port, 'read-token');
     const other = await listen(port, 'admin-token');
     await until('who showed none is gone', () => anonymous.isOver);
-    door.access.callers.delete('read-token');
+    listener.access.callers.delete('read-token');
     await until('who shows no valid one is gone', () => reading.isOver);
     expect([reading.status, other.status, other.isOver]).toEqual([200, 200, false]);
   });

@@ -12,22 +12,22 @@ import type {
   UsedQuestion,
 } from '../../src/api/customer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
-import type { DiagnosticsBehindDoor } from '../../src/api/diagnostics.ts';
-import type { NodeBehindDoor } from '../../src/api/front-door.ts';
+import type { DiagnosticsApi } from '../../src/api/diagnostics.ts';
+import type { NodeApi } from '../../src/api/api-listener.ts';
 import type { Fault, LiveFigures } from '../../src/api/monitoring.ts';
 import type { ChangeMade, ChangeResult, ClusterChange } from '../../src/api/cluster-change.ts';
 import type { RulesInForce } from '../../src/api/rules-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
-import type { LookAnswer, LookQuestion } from '../../src/api/look.ts';
+import type { PeekAnswer, PeekQuestion } from '../../src/api/peek.ts';
 import type { RefundQuestion, RefundQuestionAnswer } from '../../src/api/refund.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import { PlayedAccess } from '../api/played-access.ts';
 import { PlayedShedding } from '../api/played-shedding.ts';
-import { decisionOf, standingOf } from '../api/decision-of.ts';
-import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
+import { decisionOf, limitStatusOf } from '../api/decision-of.ts';
+import { HTTP_LIMITS, type HttpLimits } from '../../src/http/http-listener-init.ts';
 import { HTTP_SETTINGS_DEFAULTS, type HttpSettings } from '../../src/config/http-settings.ts';
-import { HttpDoor } from '../../src/http/http-door.ts';
+import { HttpListener } from '../../src/http/http-listener.ts';
 
 export const WALL_MILLIS = 1_700_000_000_123;
 export const PARTITION = 11;
@@ -39,7 +39,7 @@ export function denialOf(changes: Partial<Decision> = {}): Decision {
 export const REPORT: ClusterReport = {
   self: {
     id: 1,
-    standing: 'refused',
+    membership: 'refused',
     reason: 'why',
     refusedBy: [{ node: 2, code: 'otherFacts', text: 'why' }],
   },
@@ -105,7 +105,7 @@ const MADE: Readonly<Record<ClusterChange['type'], ChangeMade>> = {
   tokens: { ok: true, version: 1, pending: [] },
 };
 
-export class Door {
+export class Listener {
   /** Lines of the log. */
   readonly logged: string[] = [];
   readonly access = new PlayedAccess();
@@ -113,7 +113,7 @@ export class Door {
   refusedUnread = 0;
   readonly asked: Question[] = [];
   readonly open: AskDone[] = [];
-  readonly told: {
+  readonly reported: {
     readonly request: Question;
     readonly answer: AskAnswer;
     readonly startedMillis: number;
@@ -123,7 +123,7 @@ export class Door {
   readonly observed: { readonly status: number; readonly startedMillis: number }[] = [];
   /** Undefined keeps requests open. */
   answer: AskAnswer | undefined = { kind: 'decision', decision: decisionOf() };
-  readonly looks: LookQuestion[] = [];
+  readonly peeks: PeekQuestion[] = [];
   readonly refunds: RefundQuestion[] = [];
   refunded: RefundQuestionAnswer = {
     kind: 'refund',
@@ -147,13 +147,13 @@ export class Door {
       decided: { term: 2, index: 7, position: 0, timeMillis: 90 },
     },
   };
-  standing: LookAnswer = {
-    kind: 'standing',
-    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
+  keyStatus: PeekAnswer = {
+    kind: 'keyStatus',
+    keyStatus: { limits: [limitStatusOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
   };
   backup: BackupStarted = { ok: false, reason: 'notLeader' };
   readonly backups: number[] = [];
-  diagnose: DiagnosticsBehindDoor['diagnose'] = () => ({
+  diagnose: DiagnosticsApi['diagnose'] = () => ({
     chunks: Readable.from(['{}']),
     close: () => {},
   });
@@ -162,27 +162,27 @@ export class Door {
   faults: readonly Fault[] = [];
   readonly listed: ListedRequest[] = [];
   listedAnswer: ListedAnswer = { kind: 'listed', allowed: true, lists: [{ kind: 'free' }] };
-  readonly allowListed: NodeBehindDoor['allowListed'] = (request, done) => {
+  readonly allowListed: NodeApi['allowListed'] = (request, done) => {
     this.listed.push(request);
     done(this.listedAnswer);
   };
   readonly changes: ClusterChange[] = [];
   /** The results of the next changes; undefined: they are made. */
   changed: ChangeResult | undefined;
-  readonly change: NodeBehindDoor['change'] = (change, done) => {
+  readonly change: NodeApi['change'] = (change, done) => {
     this.changes.push(change);
     done(this.changed ?? MADE[change.type]);
   };
   rules: RulesInForce | undefined;
-  readonly door: HttpDoor;
+  readonly listener: HttpListener;
   readonly app: FastifyInstance;
 
   settings: HttpSettings;
 
   constructor(limits: HttpLimits = HTTP_LIMITS, settings: HttpSettings = HTTP_SETTINGS_DEFAULTS) {
     this.settings = settings;
-    const node: NodeBehindDoor = {
-      ...this.#untold(),
+    const node: NodeApi = {
+      ...this.#unreported(),
       access: this.access,
       shedding: this.shedding,
       ask: (request, done) => {
@@ -191,15 +191,15 @@ export class Door {
         else done(this.answer, PARTITION);
       },
       refusedUnread: (requests) => void (this.refusedUnread += requests),
-      answered: (request, answer, startedMillis) => this.told.push({ request, answer, startedMillis }),
+      answered: (request, answer, startedMillis) => this.reported.push({ request, answer, startedMillis }),
       usage: (query, done) => {
         this.usageAsked.push(query);
         done(this.usage);
       },
       allowListed: this.allowListed,
-      look: (request, done) => {
-        this.looks.push(request);
-        done(this.standing, PARTITION);
+      peek: (request, done) => {
+        this.peeks.push(request);
+        done(this.keyStatus, PARTITION);
       },
       refund: (request, done) => {
         this.refunds.push(request);
@@ -222,7 +222,7 @@ export class Door {
       rule: (id) =>
         this.rules && { version: this.rules.version, body: this.rules.rules.find((rule) => rule.id === id) },
     };
-    this.door = new HttpDoor({
+    this.listener = new HttpListener({
       node,
       diagnostics: { diagnose: (wanted) => this.diagnose(wanted) },
       monitor: { figures: () => this.figures, faults: () => this.faults },
@@ -237,7 +237,7 @@ export class Door {
       limits,
       settings: () => this.settings,
     });
-    this.app = this.door.app;
+    this.app = this.listener.app;
   }
 
   /** The changes of one kind. */
@@ -246,7 +246,7 @@ export class Door {
   }
 
   /** The part of the node that does not depend on users. */
-  #untold(): Pick<NodeBehindDoor, 'readiness' | 'wantsNoClients' | 'cluster' | 'backup'> {
+  #unreported(): Pick<NodeApi, 'readiness' | 'wantsNoClients' | 'cluster' | 'backup'> {
     return {
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',
@@ -260,7 +260,7 @@ export class Door {
 
   /** Resolves with the port. */
   async listen(): Promise<number> {
-    await this.door.listen();
+    await this.listener.listen();
     const address = this.app.server.address();
     return typeof address === 'object' && address !== null ? address.port : 0;
   }

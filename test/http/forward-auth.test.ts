@@ -4,10 +4,10 @@
  */
 import { afterEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
-import { HTTP_LIMITS } from '../../src/http/door-init.ts';
+import { HTTP_LIMITS } from '../../src/http/http-listener-init.ts';
 import type { HttpSettings } from '../../src/config/http-settings.ts';
 import { keyOfAddress } from '../../src/http/client-address.ts';
-import { denialOf, Door, WALL_MILLIS } from './fixtures.ts';
+import { denialOf, Listener, WALL_MILLIS } from './fixtures.ts';
 
 const URL = '/v1/forward-auth';
 const SETTINGS: HttpSettings = {
@@ -16,23 +16,23 @@ const SETTINGS: HttpSettings = {
   trustedProxies: ['127.0.0.1', '10.0.0.0/8', 'fd00::/8'],
 };
 
-let door: Door;
+let listener: Listener;
 
-function opened(settings: HttpSettings = SETTINGS): Door {
-  door = new Door(HTTP_LIMITS, settings);
-  return door;
+function opened(settings: HttpSettings = SETTINGS): Listener {
+  listener = new Listener(HTTP_LIMITS, settings);
+  return listener;
 }
 
-afterEach(async () => door.app.close());
+afterEach(async () => listener.app.close());
 
 /** The headers that every gateway sends. */
 const OF_REQUEST = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/api/a?b=c' };
 const FORWARDED = { 'x-forwarded-for': '203.0.113.9', ...OF_REQUEST };
 
-type Asked = Awaited<ReturnType<Door['app']['inject']>>;
+type Asked = Awaited<ReturnType<Listener['app']['inject']>>;
 
 async function ask(headers: Record<string, string>, query = '', remoteAddress = '127.0.0.1'): Promise<Asked> {
-  return door.app.inject({ method: 'GET', url: `${URL}${query}`, headers, remoteAddress });
+  return listener.app.inject({ method: 'GET', url: `${URL}${query}`, headers, remoteAddress });
 }
 
 describe('who it is', () => {
@@ -70,7 +70,7 @@ describe('who it is', () => {
   ])('is %s', async (_what, headers, user, ip) => {
     opened();
     expect((await ask({ ...OF_REQUEST, ...headers })).statusCode).toBe(200);
-    const [asked] = door.asked;
+    const [asked] = listener.asked;
     expect([asked?.descriptors.get('user'), asked?.descriptors.get('ip')]).toEqual([user, ip]);
   });
 
@@ -90,8 +90,8 @@ describe('who it is', () => {
     const response = await ask({ ...OF_REQUEST, ...headers }, '', remoteAddress);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ allowed: false, error: { field } });
-    expect(door.asked).toEqual([]);
-    expect(door.observed.map(({ status }) => status)).toEqual([400]);
+    expect(listener.asked).toEqual([]);
+    expect(listener.observed.map(({ status }) => status)).toEqual([400]);
   });
 
   it('believes no address without the setting', async () => {
@@ -115,7 +115,9 @@ describe('what is asked', () => {
   it('is what the address of the gateway says', async () => {
     opened();
     expect((await ask(ADA, '?rule=burst%2Fa&cost=3&request_id=r1&deny_status=403')).statusCode).toBe(200);
-    expect(door.asked).toEqual([questionOf({ userId: 'ada', rule: 'burst/a', cost: 3, requestId: 'r1' })]);
+    expect(listener.asked).toEqual([
+      questionOf({ userId: 'ada', rule: 'burst/a', cost: 3, requestId: 'r1' }),
+    ]);
   });
 
   it.each([
@@ -136,16 +138,16 @@ describe('what is asked', () => {
       400,
       field,
     ]);
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 
   it('is no other method', async () => {
     opened();
     for (const method of ['POST', 'HEAD'] as const) {
-      const response = await door.app.inject({ method, url: URL, headers: ADA });
+      const response = await listener.app.inject({ method, url: URL, headers: ADA });
       expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET']);
     }
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 });
 
@@ -153,7 +155,7 @@ describe('what the request is', () => {
   it('is described by descriptors', async () => {
     opened();
     expect((await ask({ ...FORWARDED, 'x-user-id': 'ada' }, '?cost=2')).statusCode).toBe(200);
-    expect(door.asked.map(({ descriptors, cost }) => [Object.fromEntries(descriptors), cost])).toEqual([
+    expect(listener.asked.map(({ descriptors, cost }) => [Object.fromEntries(descriptors), cost])).toEqual([
       [{ method: 'GET', endpoint: '/api/a', user: 'ada', ip: '203.0.113.9' }, 2],
     ]);
   });
@@ -166,7 +168,7 @@ describe('what the request is', () => {
   ])('has one endpoint for all ways to write %s', async (uri, endpoint) => {
     opened();
     await ask({ ...FORWARDED, 'x-forwarded-uri': uri });
-    expect(door.asked[0]?.descriptors.get('endpoint')).toBe(endpoint);
+    expect(listener.asked[0]?.descriptors.get('endpoint')).toBe(endpoint);
   });
 
   it.each<[string, Record<string, string | undefined>, string]>([
@@ -187,7 +189,7 @@ describe('what the request is', () => {
       400,
       field,
     ]);
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 
   it('need not be said where a rule is named', async () => {
@@ -197,17 +199,17 @@ describe('what the request is', () => {
       ['user', 'ip=203.0.113.9'],
       ['ip', '203.0.113.9'],
     ]);
-    expect(door.asked).toEqual([{ descriptors, rule: 'burst' }]);
+    expect(listener.asked).toEqual([{ descriptors, rule: 'burst' }]);
   });
 
   it('is the same question as a service would ask itself', async () => {
     opened();
     await ask({ ...FORWARDED, 'x-user-id': 'ada' });
-    await door.post({
+    await listener.post({
       userId: 'ada',
       descriptors: { method: 'GET', endpoint: '/api/a', ip: '203.0.113.9' },
     });
-    expect(door.asked[0]).toEqual(door.asked[1]);
+    expect(listener.asked[0]).toEqual(listener.asked[1]);
   });
 });
 
@@ -223,8 +225,8 @@ describe('what it is told', () => {
       { allowed: true },
     ]);
     expect(headers['ratelimit']).toContain('"default";r=');
-    expect(door.observed).toEqual([{ status: 200, startedMillis: 777 }]);
-    expect(door.told.map(({ request }) => request)).toEqual(door.asked);
+    expect(listener.observed).toEqual([{ status: 200, startedMillis: 777 }]);
+    expect(listener.reported.map(({ request }) => request)).toEqual(listener.asked);
   });
 
   it.each([
@@ -233,13 +235,13 @@ describe('what it is told', () => {
     ['?deny_status=403', 403],
   ])('with "%s" is a denial as %i, counted as one', async (query, status) => {
     opened();
-    door.answer = { kind: 'decision', decision: denialOf() };
+    listener.answer = { kind: 'decision', decision: denialOf() };
     const { statusCode, headers } = await ask(ADA, query);
     expect([statusCode, headers['retry-after']]).toEqual([status, '13']);
     expect(headers['x-ratelimit-reset']).toBe(
       String(Math.ceil((WALL_MILLIS + denialOf().resetMillis) / 1000)),
     );
-    expect(door.observed.map(({ status: counted }) => counted)).toEqual([429]);
+    expect(listener.observed.map(({ status: counted }) => counted)).toEqual([429]);
   });
 
   it.each([
@@ -247,14 +249,14 @@ describe('what it is told', () => {
     ['a block with an end and the time to come back', 12_300, '13'],
   ])('is %s, as 403', async (_, retryAfterMillis, retryAfter) => {
     opened();
-    door.answer = { kind: 'decision', decision: denialOf({ isBlocked: true, retryAfterMillis }) };
+    listener.answer = { kind: 'decision', decision: denialOf({ isBlocked: true, retryAfterMillis }) };
     const { statusCode, headers } = await ask(ADA);
     expect([statusCode, headers['retry-after']]).toEqual([403, retryAfter]);
   });
 
   it('is 503 where nobody can decide, whatever denials are told as', async () => {
     opened();
-    door.answer = { kind: 'unavailable', reason: 'no_leader', proposed: false };
+    listener.answer = { kind: 'unavailable', reason: 'no_leader', proposed: false };
     expect((await ask(ADA, '?deny_status=403')).statusCode).toBe(503);
   });
 });
@@ -272,8 +274,8 @@ describe('in a closed cluster', () => {
     ['a token of another role', { 'x-quorate-token': 'read-token' }, 403],
   ])('a gateway with %s', async (_what, headers, status) => {
     opened();
-    door.access.close();
+    listener.access.close();
     expect((await ask({ ...OF_REQUEST, 'x-user-id': 'ada', ...headers })).statusCode).toBe(status);
-    expect(door.asked).toHaveLength(status === 200 ? 1 : 0);
+    expect(listener.asked).toHaveLength(status === 200 ? 1 : 0);
   });
 });

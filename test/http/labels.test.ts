@@ -1,11 +1,11 @@
 /** `PUT /v1/cluster/nodes/{id}/labels`: the change that is made, and every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
-let door = new Door();
+let listener = new Listener();
 afterEach(async () => {
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 async function ask(
@@ -17,7 +17,7 @@ async function ask(
   }: { id?: string; method?: 'PUT' | 'POST'; token?: string; remoteAddress?: string } = {},
 ): Promise<{ status: number; body: unknown; headers: Readonly<Record<string, unknown>> }> {
   const { remoteAddress = '127.0.0.1', token } = from;
-  const response = await door.app.inject({
+  const response = await listener.app.inject({
     method,
     url: `/v1/cluster/nodes/${id}/labels`,
     headers: {
@@ -35,8 +35,8 @@ describe('labelling a node over HTTP', () => {
     'is handed on: %j',
     async (labels) => {
       expect(await ask(labels)).toMatchObject({ status: 200, body: { node: 2, version: 3 } });
-      expect(door.changesOf('label')).toEqual([{ node: 2, ...labels }]);
-      expect(door.logged.join('')).toContain('"action":"nodes.label"');
+      expect(listener.changesOf('label')).toEqual([{ node: 2, ...labels }]);
+      expect(listener.logged.join('')).toContain('"action":"nodes.label"');
     },
   );
 
@@ -50,9 +50,9 @@ describe('labelling a node over HTTP', () => {
     ['rack', { rack: 'a' }],
     ['body', []],
   ])('names what is wrong, and its bound: %s of %j', async (field, body) => {
-    const told = await ask(body);
-    expect(told).toMatchObject({ status: 400, body: { error: { field } } });
-    expect(door.changesOf('label')).toEqual([]);
+    const reported = await ask(body);
+    expect(reported).toMatchObject({ status: 400, body: { error: { field } } });
+    expect(listener.changesOf('label')).toEqual([]);
   });
 
   it.each(['0', '-1', '1.5', 'x', '99999999999'])('is of a node, not of %s', async (id) => {

@@ -2,18 +2,18 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { isLeadersReport, leadersOf } from '../../src/api/leaders.ts';
-import { Door, REPORT } from './fixtures.ts';
+import { Listener, REPORT } from './fixtures.ts';
 
-let door = new Door();
+let listener = new Listener();
 
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
 });
-afterEach(async () => door.app.close());
+afterEach(async () => listener.app.close());
 
 describe('GET /v1/leaders', () => {
   it('tells leaders by partition and the doors of nodes that are up, and nothing else', async () => {
-    const { statusCode, body } = await door.app.inject({ url: '/v1/leaders' });
+    const { statusCode, body } = await listener.app.inject({ url: '/v1/leaders' });
     expect(statusCode).toBe(200);
     expect(JSON.parse(body)).toEqual({
       nodes: [{ id: 1, http: '127.0.0.1:8101' }],
@@ -22,8 +22,8 @@ describe('GET /v1/leaders', () => {
   });
 
   it('is 503 while the node is starting', async () => {
-    door.readiness = { status: 'starting', loaded: 0, of: 3 };
-    expect((await door.app.inject({ url: '/v1/leaders' })).statusCode).toBe(503);
+    listener.readiness = { status: 'starting', loaded: 0, of: 3 };
+    expect((await listener.app.inject({ url: '/v1/leaders' })).statusCode).toBe(503);
   });
 
   it('leaves out a node that is drained: it takes no requests', () => {

@@ -1,14 +1,14 @@
 /** `POST /v1/cluster/nodes`: only from loopback; every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { isLocal } from '../../src/http/local-callers.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
-let door = new Door();
+let listener = new Listener();
 const node = { id: 4, http: { host: '127.0.0.1', port: 8_104 }, peer: { host: '127.0.0.1', port: 9_104 } };
 
 afterEach(async () => {
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 async function post(
@@ -16,7 +16,7 @@ async function post(
   remoteAddress = '127.0.0.1',
   headers: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; body: unknown }> {
-  const response = await door.app.inject({
+  const response = await listener.app.inject({
     method: 'POST',
     url: '/v1/cluster/nodes',
     headers: { 'content-type': 'application/json', ...headers },
@@ -31,13 +31,13 @@ describe('changes of the nodes over HTTP', () => {
     'are handed on: %j',
     async (change) => {
       expect(await post(change)).toEqual({ status: 200, body: { version: 2 } });
-      expect(door.changes).toEqual([{ type: 'nodes', change }]);
+      expect(listener.changes).toEqual([{ type: 'nodes', change }]);
     },
   );
 
   it.each(['10.0.0.7', '192.168.1.1', '::2'])('are refused from %s', async (address) => {
     expect((await post({ remove: 2 }, address)).status).toBe(403);
-    expect(door.changes).toEqual([]);
+    expect(listener.changes).toEqual([]);
   });
 
   it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])('are taken from %s', async (address) => {
@@ -63,7 +63,7 @@ describe('changes of the nodes over HTTP', () => {
     ['a proxy by the standard', { forwarded: 'for=203.0.113.9' }],
   ])('are refused from %s', async (_who, headers) => {
     expect((await post({ remove: 2 }, '127.0.0.1', headers)).status).toBe(403);
-    expect(door.changes).toEqual([]);
+    expect(listener.changes).toEqual([]);
   });
 
   it.each([
@@ -74,14 +74,14 @@ describe('changes of the nodes over HTTP', () => {
     'multipart/form-data; boundary=application/json',
     'application/x-www-form-urlencoded',
   ])('are refused with what a browser sends without asking: content-type %s', async (type) => {
-    const response = await door.app.inject({
+    const response = await listener.app.inject({
       method: 'POST',
       url: '/v1/cluster/nodes',
       headers: type === undefined ? {} : { 'content-type': type },
       payload: '{"remove":2}',
     });
     expect(response.statusCode).toBe(415);
-    expect(door.changes).toEqual([]);
+    expect(listener.changes).toEqual([]);
   });
 
   it.each<[string, unknown]>([
@@ -101,6 +101,6 @@ describe('changes of the nodes over HTTP', () => {
     const { status, body } = await post(payload);
     expect(status).toBe(400);
     expect(JSON.stringify(body)).toContain(field);
-    expect(door.changes).toEqual([]);
+    expect(listener.changes).toEqual([]);
   });
 });

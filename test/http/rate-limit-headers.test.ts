@@ -4,11 +4,11 @@
  */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';
-import { HTTP_LIMITS } from '../../src/http/door-init.ts';
+import { HTTP_LIMITS } from '../../src/http/http-listener-init.ts';
 import type { RateLimitHeaders } from '../../src/api/rate-limit-headers.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../../src/config/http-settings.ts';
 import { decisionOf } from '../api/decision-of.ts';
-import { denialOf, Door, type HttpResult } from './fixtures.ts';
+import { denialOf, Listener, type HttpResult } from './fixtures.ts';
 
 /** 42 of 100 per minute are left, and all in 59,001 ms. */
 const GRANT = decisionOf();
@@ -33,16 +33,16 @@ const DRAFT6_DENIAL = { ...DRAFT6_GRANT, 'ratelimit-remaining': '0', 'ratelimit-
 const DRAFT_GRANT = { 'ratelimit-policy': '"default";q=100;w=60', ratelimit: '"default";r=42;t=60' };
 const DRAFT_DENIAL = { ...DRAFT_GRANT, ratelimit: '"default";r=0;t=13' };
 
-const doors: Door[] = [];
+const listeners: Listener[] = [];
 
 afterEach(async () => {
-  for (const door of doors.splice(0)) await door.app.close();
+  for (const listener of listeners.splice(0)) await listener.app.close();
 });
 
 async function decided(forms: readonly RateLimitHeaders[], decision: Decision): Promise<HttpResult> {
-  const door = new Door(HTTP_LIMITS, { rateLimitHeaders: forms });
-  doors.push(door);
-  return door.decide(decision);
+  const listener = new Listener(HTTP_LIMITS, { rateLimitHeaders: forms });
+  listeners.push(listener);
+  return listener.decide(decision);
 }
 
 /** The fields that any form could have added. */
@@ -74,17 +74,17 @@ describe('rate limit headers', () => {
   });
 
   it('are on no answer that is not a decision', async () => {
-    const door = new Door(HTTP_LIMITS, { rateLimitHeaders: ['x', 'draft6', 'draft'] });
-    doors.push(door);
+    const listener = new Listener(HTTP_LIMITS, { rateLimitHeaders: ['x', 'draft6', 'draft'] });
+    listeners.push(listener);
     for (const answer of [
       { kind: 'unavailable', reason: 'no_leader', proposed: false },
       { kind: 'invalid', field: 'cost', message: 'cost is out of bounds' },
       { kind: 'conflict', field: 'cost', message: 'used before' },
     ] as const) {
-      door.answer = answer;
-      expect(limitHeaders(await door.post({ userId: 'ada' }))).toEqual({});
+      listener.answer = answer;
+      expect(limitHeaders(await listener.post({ userId: 'ada' }))).toEqual({});
     }
-    expect(limitHeaders(await door.post({ userId: '' }))).toEqual({});
+    expect(limitHeaders(await listener.post({ userId: '' }))).toEqual({});
   });
 
   it.each([

@@ -1,7 +1,7 @@
 /** DNS rebinding: an open node on loopback refuses web pages whose own host name points to it. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { isRebound } from '../../src/http/local-callers.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 import { until } from '../transport/wait.ts';
 
@@ -43,11 +43,11 @@ describe('a name that leads to loopback', () => {
 });
 
 describe('an open node on loopback', () => {
-  let door = new Door();
-  afterEach(async () => door.app.close());
+  let listener = new Listener();
+  afterEach(async () => listener.app.close());
 
   async function statusOf(host: string, path: string): Promise<string | undefined> {
-    const client = new RawClient(await door.listen());
+    const client = new RawClient(await listener.listen());
     client.socket.write(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
     await until('it is answered', () => client.isClosed);
     return client.statuses()[0];
@@ -56,13 +56,13 @@ describe('an open node on loopback', () => {
   it.each(['/v1/cluster', '/metrics', '/v1/users/ada', '/v1/nothing'])(
     'does not answer a page %s',
     async (path) => {
-      door = new Door();
+      listener = new Listener();
       expect(await statusOf('evil.example', path)).toBe('421');
     },
   );
 
   it('answers programs on its machine', async () => {
-    door = new Door();
+    listener = new Listener();
     expect(await statusOf('127.0.0.1:8101', '/v1/cluster')).toBe('200');
   });
 });

@@ -1,19 +1,24 @@
 /** `POST /v1/users/{id}/refunds` and `POST /v1/refunds`: the requests to the node, and the answers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
-import { Door, PARTITION } from './fixtures.ts';
+import { Listener, PARTITION } from './fixtures.ts';
 
-let door: Door;
+let listener: Listener;
 
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
 });
 
-afterEach(() => door.app.close());
+afterEach(() => listener.app.close());
 
 async function refund(payload: unknown, url = '/v1/users/ada/refunds'): Promise<readonly [number, unknown]> {
   const headers = { 'content-type': 'application/json' };
-  const response = await door.app.inject({ method: 'POST', url, headers, payload: JSON.stringify(payload) });
+  const response = await listener.app.inject({
+    method: 'POST',
+    url,
+    headers,
+    payload: JSON.stringify(payload),
+  });
   return [response.statusCode, response.json()];
 }
 
@@ -29,13 +34,13 @@ describe('POST /v1/users/{id}/refunds', () => {
         decided: { partition: PARTITION, term: 2, index: 7, position: 1, timeMillis: 90 },
       },
     ]);
-    expect(door.refunds).toEqual([{ ...questionOf({ userId: 'a/b' }), requestId: 'r1' }]);
-    expect(door.observed).toEqual([]);
+    expect(listener.refunds).toEqual([{ ...questionOf({ userId: 'a/b' }), requestId: 'r1' }]);
+    expect(listener.observed).toEqual([]);
   });
 
   it('is 404 where no such grant is remembered', async () => {
     const decided = { term: 2, index: 9, position: 0, timeMillis: 95 };
-    door.refunded = {
+    listener.refunded = {
       kind: 'refund',
       refund: { refunded: false, ruleId: '', cost: 0, decided, rulesVersion: 7 },
       kept: [],
@@ -51,7 +56,7 @@ describe('POST /v1/users/{id}/refunds', () => {
   });
 
   it('is 503 where nobody can say', async () => {
-    door.refunded = { kind: 'unavailable', reason: 'deadline', proposed: true };
+    listener.refunded = { kind: 'unavailable', reason: 'deadline', proposed: true };
     expect(await refund({ requestId: 'r1' })).toMatchObject([503, { reason: 'deadline', proposed: true }]);
   });
 
@@ -64,19 +69,19 @@ describe('POST /v1/users/{id}/refunds', () => {
     [[], 'body'],
   ])('%j is refused for its %s', async (body, field) => {
     expect(await refund(body)).toMatchObject([400, { error: { field } }]);
-    expect(door.refunds).toEqual([]);
+    expect(listener.refunds).toEqual([]);
   });
 
   it('is refused for its user, and takes no other method', async () => {
     const long = `/v1/users/${'a'.repeat(257)}/refunds`;
     expect(await refund({ requestId: 'r1' }, long)).toMatchObject([400, { error: { field: 'userId' } }]);
-    const response = await door.app.inject('/v1/users/ada/refunds');
+    const response = await listener.app.inject('/v1/users/ada/refunds');
     expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST']);
   });
 
   it('makes the request id a conflict that says so', async () => {
-    door.answer = { kind: 'conflict', field: 'requestId', message: 'refunded' };
-    const { status, body } = await door.post({ userId: 'ada', requestId: 'r1' });
+    listener.answer = { kind: 'conflict', field: 'requestId', message: 'refunded' };
+    const { status, body } = await listener.post({ userId: 'ada', requestId: 'r1' });
     expect([status, body.error?.type, body.error?.field]).toEqual([422, 'request_id_refunded', 'requestId']);
   });
 });
@@ -88,7 +93,7 @@ describe('POST /v1/refunds', () => {
 
   it('gives back by descriptors, and says what stays charged', async () => {
     const kept = [{ ruleId: 'net', userId: 'ip=10.0.0.1' }];
-    door.refunded = { kind: 'refund', refund: done, kept };
+    listener.refunded = { kind: 'refund', refund: done, kept };
     expect(await refund(asked, '/v1/refunds')).toEqual([
       200,
       {
@@ -104,7 +109,7 @@ describe('POST /v1/refunds', () => {
       ['ip', '10.0.0.1'],
       ['user', 'ada'],
     ]);
-    expect(door.refunds).toEqual([{ descriptors, requestId: 'r1' }]);
+    expect(listener.refunds).toEqual([{ descriptors, requestId: 'r1' }]);
   });
 
   it.each([
@@ -115,35 +120,35 @@ describe('POST /v1/refunds', () => {
     await refund(body, '/v1/refunds');
     await refund({ requestId: 'r1' });
     const question = { ...questionOf({ userId: 'ada' }), requestId: 'r1' };
-    expect(door.refunds).toEqual([question, question]);
+    expect(listener.refunds).toEqual([question, question]);
   });
 
   it('names the rule that the request named', async () => {
     await refund({ userId: 'ada', rule: '100/60000ms', requestId: 'r1' }, '/v1/refunds');
-    expect(door.refunds).toEqual([
+    expect(listener.refunds).toEqual([
       { ...questionOf({ userId: 'ada', rule: '100/60000ms' }), requestId: 'r1' },
     ]);
   });
 
   it('leaves out the limits that stay charged if they are not known', async () => {
-    door.refunded = { kind: 'refund', refund: done, kept: undefined };
+    listener.refunded = { kind: 'refund', refund: done, kept: undefined };
     const [status, body] = await refund(asked, '/v1/refunds');
     expect([status, body]).toMatchObject([200, { refunded: true }]);
     expect(body).not.toHaveProperty('kept');
   });
 
   it('is 404 where nothing was granted, or no rule limits', async () => {
-    door.refunded = { kind: 'unlimited', rulesVersion: 7 };
+    listener.refunded = { kind: 'unlimited', rulesVersion: 7 };
     expect(await refund(asked, '/v1/refunds')).toMatchObject([
       404,
       { refunded: false, rulesVersion: 7, error: { type: 'not_remembered', field: 'descriptors' } },
     ]);
-    door.refunded = { kind: 'refund', refund: { ...done, refunded: false }, kept: [] };
+    listener.refunded = { kind: 'refund', refund: { ...done, refunded: false }, kept: [] };
     expect(await refund(asked, '/v1/refunds')).toMatchObject([404, { error: { field: 'requestId' } }]);
   });
 
   it('is 503 where nobody can say', async () => {
-    door.refunded = { kind: 'unavailable', reason: 'deadline', proposed: true };
+    listener.refunded = { kind: 'unavailable', reason: 'deadline', proposed: true };
     expect(await refund(asked, '/v1/refunds')).toMatchObject([503, { reason: 'deadline', proposed: true }]);
   });
 
@@ -160,6 +165,6 @@ describe('POST /v1/refunds', () => {
     [[], 'body'],
   ])('%j is refused for its %s', async (body, field) => {
     expect(await refund(body, '/v1/refunds')).toMatchObject([400, { error: { field } }]);
-    expect(door.refunds).toEqual([]);
+    expect(listener.refunds).toEqual([]);
   });
 });

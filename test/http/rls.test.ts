@@ -1,7 +1,7 @@
 /** `POST /json`: the JSON form of Envoy's protocol. Only status 200 lets a request pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
 const ASKED = { domain: 'edge', descriptors: [{ entries: [{ key: 'user', value: 'ada' }] }], hitsAddend: 2 };
 
@@ -11,17 +11,17 @@ interface Answered {
   readonly text: string;
 }
 
-let door: Door;
+let listener: Listener;
 
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
 });
 afterEach(async () => {
-  await door.door.close();
+  await listener.listener.close();
 });
 
 async function post(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answered> {
-  const response = await door.app.inject({
+  const response = await listener.app.inject({
     method: 'POST',
     url: '/json',
     headers: { 'content-type': 'application/json', ...headers },
@@ -38,24 +38,24 @@ describe('a request of a gateway in JSON', () => {
       body: { overallCode: 'OK', statuses: [{ code: 'OK' }] },
     });
     expect(headers['content-type']).toContain('application/json');
-    expect(door.listed).toEqual([
+    expect(listener.listed).toEqual([
       { domain: 'edge', lists: [{ entries: [{ key: 'user', value: 'ada' }], cost: 2 }] },
     ]);
-    expect(door.observed).toMatchObject([{ status: 200 }]);
+    expect(listener.observed).toMatchObject([{ status: 200 }]);
   });
 
   it('is 429 if it is denied, and the decision is counted', async () => {
     const decided = { kind: 'unlimited', rulesVersion: 7 } as const;
     const lists = [{ kind: 'limited', isOver: true, name: '' } as const];
-    door.listedAnswer = { kind: 'listed', allowed: false, lists, decided };
+    listener.listedAnswer = { kind: 'listed', allowed: false, lists, decided };
     const { status, text } = await post(ASKED);
     expect(status).toBe(429);
     expect(JSON.parse(text)).toEqual({ overallCode: 'OVER_LIMIT', statuses: [{ code: 'OVER_LIMIT' }] });
-    expect(door.told).toMatchObject([{ request: { cost: 2 }, answer: decided }]);
+    expect(listener.reported).toMatchObject([{ request: { cost: 2 }, answer: decided }]);
   });
 
   it.each(UNAVAILABLE_REASONS)('is 503 where nobody can decide it: %s', async (reason) => {
-    door.listedAnswer = { kind: 'unavailable', reason, proposed: true };
+    listener.listedAnswer = { kind: 'unavailable', reason, proposed: true };
     const { status, headers, text } = await post(ASKED);
     expect(status).toBe(503);
     expect(text).toContain(reason);
@@ -72,7 +72,7 @@ describe('a request of a gateway in JSON', () => {
     const { status, headers, text } = await post(body);
     expect([status, headers['content-type']]).toEqual([400, 'text/plain; charset=utf-8']);
     expect(text).toMatch(/^\w[^{"]*$/);
-    expect(door.listed).toEqual([]);
+    expect(listener.listed).toEqual([]);
   });
 
   it('is in plain text whatever it is refused for before it is read', async () => {
@@ -80,9 +80,9 @@ describe('a request of a gateway in JSON', () => {
       await post(ASKED, { 'content-type': 'text/yaml' }),
       await post(JSON.stringify({ ...ASKED, domain: 'd'.repeat(40_000) })),
     ];
-    door.shedding.refused = true;
+    listener.shedding.refused = true;
     refused.push(await post(ASKED));
-    door.access.close();
+    listener.access.close();
     refused.push(await post(ASKED), await post(ASKED, { authorization: 'Bearer read-token' }));
     expect(refused.map(({ status }) => status)).toEqual([415, 413, 503, 401, 403]);
     for (const { headers, text } of refused) {
@@ -94,11 +94,11 @@ describe('a request of a gateway in JSON', () => {
   });
 
   it('is refused unread for load, and without a token of the role', async () => {
-    door.shedding.refused = true;
+    listener.shedding.refused = true;
     expect((await post('{')).status).toBe(503);
-    expect(door.refusedUnread).toBe(1);
-    door.shedding.refused = new Set();
-    door.access.close();
+    expect(listener.refusedUnread).toBe(1);
+    listener.shedding.refused = new Set();
+    listener.access.close();
     expect((await post(ASKED)).status).toBe(401);
     expect((await post(ASKED, { authorization: 'Bearer read-token' })).status).toBe(403);
     expect((await post(ASKED, { authorization: 'Bearer decide-token' })).status).toBe(200);

@@ -3,14 +3,14 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
 import { RULES_BODY_BYTES_MAX } from '../../src/http/rules-route.ts';
 import { RULES_MAX, validateRuleTable } from '../../src/limiter/rules.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
-let door = new Door();
+let listener = new Listener();
 const rules = [{ id: 'default', limit: 3, windowMillis: 1_000 }];
 
 afterEach(async () => {
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 async function put(
@@ -18,7 +18,7 @@ async function put(
   headers: Readonly<Record<string, string>> = {},
   remoteAddress = '127.0.0.1',
 ): Promise<{ status: number; body: unknown; etag: string | undefined }> {
-  const response = await door.app.inject({
+  const response = await listener.app.inject({
     method: 'PUT',
     url: '/v1/rules',
     headers: { 'content-type': 'application/json', ...headers },
@@ -30,32 +30,32 @@ async function put(
 
 describe('the rules over HTTP', () => {
   it('are returned with their version, or 503 while none are known', async () => {
-    expect((await door.app.inject('/v1/rules')).statusCode).toBe(503);
+    expect((await listener.app.inject('/v1/rules')).statusCode).toBe(503);
     const table = validateRuleTable({ version: 7, rules });
-    door.rules = table;
-    const response = await door.app.inject('/v1/rules');
+    listener.rules = table;
+    const response = await listener.app.inject('/v1/rules');
     expect([response.statusCode, response.headers.etag, response.json()]).toEqual([200, '"7"', table]);
   });
 
   it('are changed if those in force are still the ones that were read', async () => {
     const answer = await put({ rules, clockDriftPpm: 50 }, { 'if-match': '"7"' });
     expect(answer).toEqual({ status: 200, etag: '"8"', body: { version: 8, pending: [] } });
-    expect(door.changesOf('rules')).toEqual([{ table: { rules, clockDriftPpm: 50 }, ifVersion: 7 }]);
+    expect(listener.changesOf('rules')).toEqual([{ table: { rules, clockDriftPpm: 50 }, ifVersion: 7 }]);
   });
 
   it.each([{}, { 'if-match': '*' }])('are changed whatever version is in force, with %j', async (headers) => {
     expect((await put({ rules }, headers)).status).toBe(200);
-    expect(door.changesOf('rules')).toEqual([{ table: { rules }, ifVersion: undefined }]);
+    expect(listener.changesOf('rules')).toEqual([{ table: { rules }, ifVersion: undefined }]);
   });
 
   it('are accepted where a partition has no leader yet, which is named', async () => {
-    door.changed = { ok: true, version: 8, pending: [3] };
+    listener.changed = { ok: true, version: 8, pending: [3] };
     expect(await put({ rules })).toMatchObject({ status: 202, body: { version: 8, pending: [3] } });
   });
 
   it('name what is out of bounds', async () => {
     const message = 'rules[0].limit must be an integer from 0 to 1000000, but is -1';
-    door.changed = { ok: false, reason: 'invalid', field: 'rules[0].limit', message };
+    listener.changed = { ok: false, reason: 'invalid', field: 'rules[0].limit', message };
     const error = { type: 'invalid_request', field: 'rules[0].limit', message };
     expect(await put({ rules })).toMatchObject({ status: 400, body: { error } });
   });
@@ -70,13 +70,13 @@ describe('the rules over HTTP', () => {
     [{ rules }, { 'if-match': '"-7"' }],
   ])('refuse %j with %j', async (body, headers) => {
     expect((await put(body, headers)).status).toBe(400);
-    expect(door.changesOf('rules')).toEqual([]);
+    expect(listener.changesOf('rules')).toEqual([]);
   });
 
   it('cannot be changed from other machines or by a browser', async () => {
     expect((await put({ rules }, {}, '10.0.0.7')).status).toBe(403);
     expect((await put({ rules }, { origin: 'http://evil.example' })).status).toBe(403);
-    expect(door.changesOf('rules')).toEqual([]);
+    expect(listener.changesOf('rules')).toEqual([]);
   });
 
   it('may be as many as a table holds, with the longest ids, and no body is longer', async () => {
@@ -94,7 +94,7 @@ describe('the rules over HTTP', () => {
     });
     const body = { rules: table.rules, requestIdHorizonMillis: 120_000, partitionBytesMax: 268_435_456 };
     expect((await put(body)).status).toBe(200);
-    expect(door.changesOf('rules')).toEqual([{ table: body, ifVersion: undefined }]);
+    expect(listener.changesOf('rules')).toEqual([{ table: body, ifVersion: undefined }]);
     const tooLong = { rules: 'x'.repeat(RULES_BODY_BYTES_MAX) };
     expect(await put(tooLong)).toMatchObject({
       status: 413,
@@ -108,44 +108,48 @@ describe('one rule over HTTP', () => {
   const rule = { id: 'tier/pro', limit: 3, windowMillis: 1_000 };
 
   it('is returned by its id with the version of all rules, as long as it exists', async () => {
-    expect((await door.app.inject(url)).statusCode).toBe(503);
+    expect((await listener.app.inject(url)).statusCode).toBe(503);
     const table = validateRuleTable({ version: 7, rules: [rule] });
-    door.rules = table;
-    const told = await door.app.inject(url);
-    expect([told.statusCode, told.headers.etag, told.json()]).toEqual([200, '"7"', table.rules[0]]);
-    expect((await door.app.inject('/v1/rules/tier')).statusCode).toBe(404);
+    listener.rules = table;
+    const reported = await listener.app.inject(url);
+    expect([reported.statusCode, reported.headers.etag, reported.json()]).toEqual([
+      200,
+      '"7"',
+      table.rules[0],
+    ]);
+    expect((await listener.app.inject('/v1/rules/tier')).statusCode).toBe(404);
   });
 
   it('is put in its place, or taken out, if the rules are still those that were read', async () => {
     const { id, ...payload } = rule;
     const headers = { 'if-match': '"7"' };
-    const put = await door.app.inject({ method: 'PUT', url, headers, payload: { id, ...payload } });
+    const put = await listener.app.inject({ method: 'PUT', url, headers, payload: { id, ...payload } });
     expect([put.statusCode, put.headers.etag]).toEqual([200, '"8"']);
-    const taken = await door.app.inject({ method: 'DELETE', url });
+    const taken = await listener.app.inject({ method: 'DELETE', url });
     expect(taken.statusCode).toBe(200);
-    expect(door.changesOf('rules')).toEqual([
+    expect(listener.changesOf('rules')).toEqual([
       { table: {}, rule: { id, body: payload }, ifVersion: 7 },
       { table: {}, rule: { id }, ifVersion: undefined },
     ]);
   });
 
   it('that is not there cannot be taken out', async () => {
-    door.changed = { ok: false, reason: 'unknownRule' };
-    expect((await door.app.inject({ method: 'DELETE', url })).statusCode).toBe(404);
+    listener.changed = { ok: false, reason: 'unknownRule' };
+    expect((await listener.app.inject({ method: 'DELETE', url })).statusCode).toBe(404);
   });
 
   it.each([[[]], ['text'], [{ ...rule, id: 'other' }], [{ ...rule, id: 7 }]])('is not %j', async (body) => {
     const headers = { 'content-type': 'application/json' };
-    const answer = await door.app.inject({ method: 'PUT', url, headers, payload: JSON.stringify(body) });
+    const answer = await listener.app.inject({ method: 'PUT', url, headers, payload: JSON.stringify(body) });
     expect(answer.statusCode).toBe(400);
-    expect(door.changesOf('rules')).toEqual([]);
+    expect(listener.changesOf('rules')).toEqual([]);
   });
 
   it.each(['PUT', 'DELETE'] as const)('is changed by nobody from elsewhere: %s', async (method) => {
     const payload = { limit: 3 };
-    const answer = await door.app.inject({ method, url, payload, remoteAddress: '10.0.0.7' });
+    const answer = await listener.app.inject({ method, url, payload, remoteAddress: '10.0.0.7' });
     expect(answer.statusCode).toBe(403);
-    expect(door.changesOf('rules')).toEqual([]);
+    expect(listener.changesOf('rules')).toEqual([]);
   });
 });
 
@@ -154,7 +158,7 @@ async function send(
   payload: string | Buffer,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; body: unknown }> {
-  const response = await door.app.inject({
+  const response = await listener.app.inject({
     method: 'PUT',
     url: '/v1/rules',
     headers: { 'content-type': type, ...headers },
@@ -171,19 +175,19 @@ describe('a document of rules over HTTP', () => {
     async (type) => {
       const answer = await send(type, document, { 'if-match': '"7"' });
       expect(answer).toEqual({ status: 200, body: { version: 8, pending: [] } });
-      expect(door.changesOf('rules')).toEqual([{ table: {}, document, ifVersion: 7 }]);
+      expect(listener.changesOf('rules')).toEqual([{ table: {}, document, ifVersion: 7 }]);
     },
   );
 
   it('is returned as its author wrote it, together with its rules', async () => {
-    door.rules = { ...validateRuleTable({ version: 7, rules }), definitions: [], document };
-    const told = await door.app.inject('/v1/rules');
-    expect(told.json()).toMatchObject({ version: 7, document });
+    listener.rules = { ...validateRuleTable({ version: 7, rules }), definitions: [], document };
+    const reported = await listener.app.inject('/v1/rules');
+    expect(reported.json()).toMatchObject({ version: 7, document });
   });
 
   it('or in JSON', async () => {
     expect((await put({ document })).status).toBe(200);
-    expect(door.changesOf('rules')).toEqual([{ table: {}, document, ifVersion: undefined }]);
+    expect(listener.changesOf('rules')).toEqual([{ table: {}, document, ifVersion: undefined }]);
   });
 
   it('is refused whole where its bytes are not UTF-8, or are said to be something else', async () => {
@@ -192,7 +196,7 @@ describe('a document of rules over HTTP', () => {
     expect((await send('application/yaml; charset=latin1', document)).status).toBe(415);
     expect((await send('application/yaml', document, { 'content-encoding': 'gzip' })).status).toBe(415);
     expect((await send('application/yaml', ' '.repeat(RULES_BODY_BYTES_MAX + 1))).status).toBe(413);
-    expect(door.changesOf('rules')).toEqual([]);
+    expect(listener.changesOf('rules')).toEqual([]);
   });
 
   it.each(['text/plain', 'application/x-yaml', 'multipart/form-data'])(
@@ -201,18 +205,18 @@ describe('a document of rules over HTTP', () => {
       const { status, body } = await send(type, document);
       expect(status).toBe(415);
       expect(JSON.stringify(body)).toContain('application/json, or a rule document, with application/yaml');
-      expect(door.changesOf('rules')).toEqual([]);
+      expect(listener.changesOf('rules')).toEqual([]);
     },
   );
 
   it('is understood by no other route', async () => {
-    const response = await door.app.inject({
+    const response = await listener.app.inject({
       method: 'POST',
       url: '/v1/allow',
       headers: { 'content-type': 'application/yaml' },
       payload: 'userId: ada',
     });
     expect(response.statusCode).toBe(415);
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 });

@@ -3,27 +3,27 @@ import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
 import { decisionOf } from '../api/decision-of.ts';
-import { Door, PARTITION, REPORT } from './fixtures.ts';
+import { Listener, PARTITION, REPORT } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 
-let door = new Door();
+let listener = new Listener();
 const clients: RawClient[] = [];
 
 afterEach(async () => {
   for (const client of clients.splice(0)) client.socket.destroy();
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 describe('routes', () => {
   it('/healthz says that the process is up, ready or not', async () => {
-    door.readiness = { status: 'starting', loaded: 1, of: 17 };
-    const response = await door.app.inject('/healthz');
+    listener.readiness = { status: 'starting', loaded: 1, of: 17 };
+    const response = await listener.app.inject('/healthz');
     expect([response.statusCode, response.json()]).toEqual([200, { status: 'ok' }]);
   });
 
   it('/readyz says that the node is ready', async () => {
-    const ready = await door.app.inject('/readyz');
+    const ready = await listener.app.inject('/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([200, { status: 'ready' }]);
   });
 
@@ -32,24 +32,24 @@ describe('routes', () => {
     { status: 'starting', loaded: 3, of: 17 },
     { status: 'stopping' },
   ] as const)('/readyz says what it waits for: $status', async (readiness) => {
-    door.readiness = readiness;
-    const waiting = await door.app.inject('/readyz');
+    listener.readiness = readiness;
+    const waiting = await listener.app.inject('/readyz');
     expect([waiting.statusCode, waiting.json()]).toEqual([503, readiness]);
   });
 
   it('/v1/cluster shows the cluster', async () => {
-    const response = await door.app.inject('/v1/cluster');
+    const response = await listener.app.inject('/v1/cluster');
     expect([response.statusCode, response.json()]).toEqual([200, REPORT]);
   });
 
   it('/v1/cluster shows nothing before it knows anything', async () => {
-    door.readiness = { status: 'starting', loaded: 3, of: 17 };
-    const response = await door.app.inject('/v1/cluster');
-    expect([response.statusCode, response.json()]).toEqual([503, door.readiness]);
+    listener.readiness = { status: 'starting', loaded: 3, of: 17 };
+    const response = await listener.app.inject('/v1/cluster');
+    expect([response.statusCode, response.json()]).toEqual([503, listener.readiness]);
   });
 
   it('/metrics is what the registry renders', async () => {
-    const response = await door.app.inject('/metrics');
+    const response = await listener.app.inject('/metrics');
     expect([response.statusCode, response.body]).toEqual([200, 'up 1\n']);
     expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
   });
@@ -60,13 +60,13 @@ describe('routes', () => {
     ['GET', '/v2/allow'],
     ['GET', '/v1/*'],
   ] as const)('others are 404, and no grant: %s %s', async (method, url) => {
-    const response = await door.app.inject({ method, url });
+    const response = await listener.app.inject({ method, url });
     expect(response.statusCode).toBe(404);
     expect(response.json()).toEqual({
       allowed: false,
       error: { type: 'not_found', message: `no route ${method} ${url}` },
     });
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 
   it.each([
@@ -76,14 +76,14 @@ describe('routes', () => {
     ['POST', '/v1/cluster', 'GET, HEAD'],
     ['DELETE', '/healthz', 'GET, HEAD'],
   ] as const)('another method is 405 and says which there is: %s %s', async (method, url, allow) => {
-    const response = await door.app.inject({ method, url });
+    const response = await listener.app.inject({ method, url });
     expect([response.statusCode, response.headers['allow']]).toEqual([405, allow]);
     expect(response.json()).toMatchObject({ allowed: false, error: { type: 'method_not_allowed' } });
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 
   it('with a broken escape are the fault of the client', async () => {
-    const response = await door.app.inject('/v1/%zz');
+    const response = await listener.app.inject('/v1/%zz');
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ allowed: false, error: { field: 'url' } });
   });
@@ -91,7 +91,7 @@ describe('routes', () => {
 
 describe('a fault of the server', () => {
   it('is 500, not a grant, and reveals no internals', async () => {
-    const broken = new Door();
+    const broken = new Listener();
     Object.defineProperty(broken, 'answer', {
       get() {
         throw new Error('secret');
@@ -111,7 +111,7 @@ function client(port: number): RawClient {
 }
 
 function grant(ruleId: string): void {
-  door.open.shift()?.({ kind: 'decision', decision: decisionOf({ ruleId }) }, PARTITION);
+  listener.open.shift()?.({ kind: 'decision', decision: decisionOf({ ruleId }) }, PARTITION);
 }
 
 describe('a client', () => {
@@ -119,15 +119,15 @@ describe('a client', () => {
     ['hangs up', (socket: Socket) => socket.end()],
     ['is cut off', (socket: Socket) => socket.resetAndDestroy()],
   ])('that %s before its answer harms nobody', async (_how, leave) => {
-    const port = await door.listen();
-    door.answer = undefined;
+    const port = await listener.listen();
+    listener.answer = undefined;
     const impatient = client(port);
     impatient.ask('impatient');
-    await until('it is asked', () => door.open.length === 1);
+    await until('it is asked', () => listener.open.length === 1);
     leave(impatient.socket);
     const patient = client(port);
     patient.ask('patient');
-    await until('both are asked', () => door.open.length === 2);
+    await until('both are asked', () => listener.open.length === 2);
     grant('first');
     grant('second');
     await until('the patient one has an answer', () => patient.received.includes('"rule":"second"'));
@@ -136,35 +136,35 @@ describe('a client', () => {
   });
 
   it('learns with its next answer that it should go elsewhere, once the node is stopping', async () => {
-    const port = await door.listen();
-    door.answer = undefined;
+    const port = await listener.listen();
+    listener.answer = undefined;
     const [open, next] = [client(port), client(port)];
     open.ask('before');
-    await until('it is asked', () => door.open.length === 1);
-    door.readiness = { status: 'stopping' };
+    await until('it is asked', () => listener.open.length === 1);
+    listener.readiness = { status: 'stopping' };
     grant('first');
     await until('its connection is closed', () => open.isClosed);
     next.ask('after');
-    await until('it is asked as well', () => door.open.length === 1);
+    await until('it is asked as well', () => listener.open.length === 1);
     grant('second');
     await until('that connection is closed', () => next.isClosed);
     for (const { received } of [open, next]) {
       expect(received).toContain('HTTP/1.1 200');
       expect(received.toLowerCase()).toContain('connection: close');
     }
-    const response = await door.app.inject('/healthz');
+    const response = await listener.app.inject('/healthz');
     expect([response.statusCode, response.headers.connection]).toEqual([200, 'close']);
   });
 
   it('gets its own answers in the order it asked, whatever order they come in', async () => {
-    const port = await door.listen();
-    door.answer = undefined;
+    const port = await listener.listen();
+    listener.answer = undefined;
     const [one, two] = [client(port), client(port)];
     one.ask('one');
-    await until('one is asked', () => door.open.length === 1);
+    await until('one is asked', () => listener.open.length === 1);
     two.ask('two');
-    await until('two is asked', () => door.open.length === 2);
-    door.open.reverse();
+    await until('two is asked', () => listener.open.length === 2);
+    listener.open.reverse();
     grant('for two');
     grant('for one');
     await until('both have answers', () => one.received.includes('}}') && two.received.includes('}}'));

@@ -1,23 +1,23 @@
 /** `settle` of `POST /v1/allow`, alone and in a batch. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
-let door: Door;
+let listener: Listener;
 
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
 });
 
-afterEach(() => door.app.close());
+afterEach(() => listener.app.close());
 
 describe('settle', () => {
   it('is asked as it is said', async () => {
-    const settled = await door.post({ userId: 'ada', cost: 1_500, settle: true });
+    const settled = await listener.post({ userId: 'ada', cost: 1_500, settle: true });
     expect(settled).toMatchObject({ status: 200, body: { allowed: true } });
     const batch = { requests: [{ userId: 'ada', settle: true }, { userId: 'ada' }] };
-    await door.post(batch, 'application/json', '/v1/allow/batch');
-    expect(door.asked).toEqual([
+    await listener.post(batch, 'application/json', '/v1/allow/batch');
+    expect(listener.asked).toEqual([
       { ...questionOf({ userId: 'ada', cost: 1_500 }), settle: true },
       { ...questionOf({ userId: 'ada' }), settle: true },
       questionOf({ userId: 'ada' }),
@@ -25,13 +25,13 @@ describe('settle', () => {
   });
 
   it.each([false, null])('that is %j asks for a grant', async (settle) => {
-    await door.post({ userId: 'ada', settle });
-    expect(door.asked).toEqual([questionOf({ userId: 'ada' })]);
+    await listener.post({ userId: 'ada', settle });
+    expect(listener.asked).toEqual([questionOf({ userId: 'ada' })]);
   });
 
   it.each([1, 'true', {}])('may not be %j', async (settle) => {
-    const answer = await door.post({ userId: 'ada', settle });
+    const answer = await listener.post({ userId: 'ada', settle });
     expect(answer).toMatchObject({ status: 400, body: { error: { field: 'settle' } } });
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 });

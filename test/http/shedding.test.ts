@@ -1,14 +1,14 @@
 /** An overloaded node refuses requests before it reads their bodies. */
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { HTTP_LIMITS } from '../../src/http/door-init.ts';
+import { HTTP_LIMITS } from '../../src/http/http-listener-init.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
-let door: Door;
+let listener: Listener;
 
-afterEach(async () => door.app.close());
+afterEach(async () => listener.app.close());
 
 describe('a node that sheds load', () => {
   it.each([
@@ -19,9 +19,9 @@ describe('a node that sheds load', () => {
     ['GET', '/v1/users/ada'],
     ['GET', '/v1/keys/user=ada'],
   ] as const)('refuses %s %s as 503 that charged nothing, whatever its body is', async (method, url) => {
-    door = new Door();
-    door.shedding.refused = true;
-    const response = await door.app.inject({
+    listener = new Listener();
+    listener.shedding.refused = true;
+    const response = await listener.app.inject({
       method,
       url,
       ...(method === 'POST' && { headers: { 'content-type': 'application/json' }, payload: '{no json' }),
@@ -30,70 +30,70 @@ describe('a node that sheds load', () => {
     expect(response.headers['retry-after']).toBe('1');
     expect(response.headers['content-type']).toContain('application/problem+json');
     expect(response.json()).toMatchObject({ allowed: false, reason: 'overloaded', proposed: false });
-    expect([door.asked, door.looks, door.refunds]).toEqual([[], [], []]);
+    expect([listener.asked, listener.peeks, listener.refunds]).toEqual([[], [], []]);
     const counted = url.startsWith('/v1/allow') ? [503] : [];
-    expect(door.observed.map(({ status }) => status)).toEqual(counted);
-    expect(door.refusedUnread).toBe(counted.length);
+    expect(listener.observed.map(({ status }) => status)).toEqual(counted);
+    expect(listener.refusedUnread).toBe(counted.length);
   });
 
   it('still says how it is, and does what operators say', async () => {
-    door = new Door();
-    door.shedding.refused = true;
+    listener = new Listener();
+    listener.shedding.refused = true;
     for (const url of ['/healthz', '/readyz', '/metrics', '/v1/cluster'])
-      expect((await door.app.inject({ method: 'GET', url })).statusCode).toBe(200);
-    const response = await door.app.inject({ method: 'PUT', url: '/v1/users/ada/block' });
+      expect((await listener.app.inject({ method: 'GET', url })).statusCode).toBe(200);
+    const response = await listener.app.inject({ method: 'PUT', url: '/v1/users/ada/block' });
     expect(response.statusCode).not.toBe(503);
   });
 
   it('keeps the connection, unless it is about to stop', async () => {
-    door = new Door();
-    door.shedding.refused = true;
-    const kept = await door.app.inject({ method: 'POST', url: '/v1/allow' });
+    listener = new Listener();
+    listener.shedding.refused = true;
+    const kept = await listener.app.inject({ method: 'POST', url: '/v1/allow' });
     expect(kept.headers.connection).not.toBe('close');
-    door.readiness = { status: 'stopping' };
-    const last = await door.app.inject({ method: 'POST', url: '/v1/allow' });
+    listener.readiness = { status: 'stopping' };
+    const last = await listener.app.inject({ method: 'POST', url: '/v1/allow' });
     expect(last.headers.connection).toBe('close');
   });
 });
 
 describe('what a client has open', () => {
   it('counts until it is answered, each request of a batch for itself', async () => {
-    door = new Door();
-    door.answer = undefined;
-    const one = door.post({ userId: 'ada' });
-    const batch = door.post(
+    listener = new Listener();
+    listener.answer = undefined;
+    const one = listener.post({ userId: 'ada' });
+    const batch = listener.post(
       { requests: [{ userId: 'a' }, { userId: 'b' }] },
       'application/json',
       '/v1/allow/batch',
     );
-    await eventually('all are asked', () => (door.open.length === 3 ? true : undefined));
-    expect([...door.shedding.shares.values()].map(({ open }) => open)).toEqual([3]);
-    for (const done of door.open) done({ kind: 'decision', decision: decisionOf() }, 0);
+    await eventually('all are asked', () => (listener.open.length === 3 ? true : undefined));
+    expect([...listener.shedding.fractions.values()].map(({ open }) => open)).toEqual([3]);
+    for (const done of listener.open) done({ kind: 'decision', decision: decisionOf() }, 0);
     await Promise.all([one, batch]);
-    expect([...door.shedding.shares.values()].map(({ open }) => open)).toEqual([0]);
+    expect([...listener.shedding.fractions.values()].map(({ open }) => open)).toEqual([0]);
   });
 
   it('is counted by its token where it has one', async () => {
-    door = new Door();
-    door.access.now = 'closed';
-    door.access.callers.set('qt_secret', { id: 'gateway', role: 'decide' });
-    await door.app.inject({
+    listener = new Listener();
+    listener.access.now = 'closed';
+    listener.access.callers.set('qt_secret', { id: 'gateway', role: 'decide' });
+    await listener.app.inject({
       method: 'POST',
       url: '/v1/allow',
       headers: { 'content-type': 'application/json', authorization: 'Bearer qt_secret' },
       payload: '{"userId":"ada"}',
     });
-    expect(door.shedding.asked).toEqual(['gateway']);
+    expect(listener.shedding.asked).toEqual(['gateway']);
   });
 });
 
 describe('connections of one address', () => {
   it('have a bound: one more is closed', async () => {
-    door = new Door({ ...HTTP_LIMITS, connectionsPerAddressMax: 1 });
-    const port = await door.listen();
+    listener = new Listener({ ...HTTP_LIMITS, connectionsPerAddressMax: 1 });
+    const port = await listener.listen();
     const first = connect({ port, host: '127.0.0.1' });
     await eventually('it is counted', async () =>
-      (await door.door.connectionCount()) === 1 ? true : undefined,
+      (await listener.listener.connectionCount()) === 1 ? true : undefined,
     );
     let isClosed = false;
     const second = connect({ port, host: '127.0.0.1' });

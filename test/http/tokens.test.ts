@@ -4,15 +4,15 @@ import { type Role, ROLES } from '../../src/api/token.ts';
 import { FAILURES_MAX } from '../../src/http/callers.ts';
 import { EVENTS } from '../../src/http/events-route.ts';
 import { rolesOf, ROUTE_ROLES } from '../../src/http/route-roles.ts';
-import { denialOf, Door } from './fixtures.ts';
+import { denialOf, Listener } from './fixtures.ts';
 
 const INFO = { id: 'abcdefgh', role: 'read', name: 'grafana', createdMillis: 7 } as const;
-let door = new Door();
+let listener = new Listener();
 
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
 });
-afterEach(async () => door.app.close());
+afterEach(async () => listener.app.close());
 
 interface Asked {
   readonly token?: string;
@@ -31,7 +31,7 @@ async function ask(
   body: Record<string, unknown>;
 }> {
   const [method = '', path = ''] = route.split(' ');
-  const response = await door.app.inject({
+  const response = await listener.app.inject({
     method: method as 'GET',
     url: path.replace(/:\w+/, 'abcdefgh').replace('*', 'some'),
     headers: {
@@ -53,11 +53,11 @@ async function ask(
 
 describe('the roles of routes', () => {
   it('name every route that the server has, and no other', async () => {
-    await door.app.ready();
+    await listener.app.ready();
     const routes: string[] = [];
     // As a tree: `├── allow (POST)` below its path.
     const path: string[] = [];
-    for (const line of door.app.printRoutes({ commonPrefix: false }).split('\n')) {
+    for (const line of listener.app.printRoutes({ commonPrefix: false }).split('\n')) {
       const [, indent = '', part, methods] = /^(.*?)[├└]── (\S+)(?: \((.*)\))?$/.exec(line) ?? [];
       if (part === undefined) continue;
       path.length = indent.length / 4;
@@ -76,12 +76,12 @@ describe('the roles of routes', () => {
 });
 
 describe('a closed cluster', () => {
-  beforeEach(() => door.access.close());
+  beforeEach(() => listener.access.close());
 
   it.each(Object.keys(ROUTE_ROLES))('lets nobody in but the roles for it: %s', async (route) => {
     const [method = '', url] = route.split(' ');
     // Otherwise its answer would never end.
-    if (url === EVENTS) door.readiness = { status: 'stopping' };
+    if (url === EVENTS) listener.readiness = { status: 'stopping' };
     const roles = rolesOf(method, url);
     const isFor = (role: Role): boolean => roles === 'anybody' || roles.includes(role);
     // Some are only for programs on the node's own machine, whatever the token: see debug.test.ts.
@@ -111,9 +111,9 @@ describe('a closed cluster', () => {
       expect([status, headers['www-authenticate'], body]).toEqual([401, 'Bearer', answers[0]?.body]);
       expect(body['allowed']).toBe(false);
     }
-    expect(door.asked).toEqual([]);
-    expect(door.observed.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
-    expect(door.access.failures).toBe(1);
+    expect(listener.asked).toEqual([]);
+    expect(listener.observed.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+    expect(listener.access.failures).toBe(1);
   });
 
   it('says in a header that the role of the token is the reason, as a blocked key is 403 as well', async () => {
@@ -121,13 +121,13 @@ describe('a closed cluster', () => {
     const { status, headers, body } = await ask('POST /v1/allow', asked);
     expect([status, headers['www-authenticate']]).toEqual([403, 'Bearer error="insufficient_scope"']);
     expect(body).toMatchObject({ allowed: false, error: { type: 'forbidden' } });
-    door.answer = { kind: 'decision', decision: denialOf({ isBlocked: true }) };
+    listener.answer = { kind: 'decision', decision: denialOf({ isBlocked: true }) };
     const blocked = await ask('POST /v1/allow', { ...asked, token: 'decide-token' });
     expect([blocked.status, blocked.headers['www-authenticate']]).toEqual([403, undefined]);
   });
 
   it('answers 503 while the node does not know which tokens are valid', async () => {
-    door.access.now = 'unknown';
+    listener.access.now = 'unknown';
     const { status, headers, body } = await ask('POST /v1/allow', {
       token: 'admin-token',
       body: { userId: 'ada' },
@@ -150,17 +150,17 @@ describe('a closed cluster', () => {
   it('takes changes with a token of role admin from anywhere', async () => {
     const asked = { token: 'admin-token', body: { remove: 2 }, headers: { origin: 'http://console' } };
     expect((await ask('POST /v1/cluster/nodes', asked)).status).toBe(200);
-    expect(door.changesOf('nodes')).toEqual([{ remove: 2 }]);
+    expect(listener.changesOf('nodes')).toEqual([{ remove: 2 }]);
   });
 
   it('takes a token no more from the request after which it was revoked', async () => {
     expect((await ask('GET /v1/cluster', { token: 'read-token' })).status).toBe(200);
-    door.access.callers.delete('read-token');
+    listener.access.callers.delete('read-token');
     expect((await ask('GET /v1/cluster', { token: 'read-token' })).status).toBe(401);
   });
 
   it('closes a connection on which wrong tokens are shown again and again', async () => {
-    const port = await door.listen();
+    const port = await listener.listen();
     const connections: (string | null)[] = [];
     const { Agent, get } = await import('node:http');
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -182,7 +182,7 @@ describe('a closed cluster', () => {
   });
 
   it('may be known before its tokens: then every caller is asked to try again', async () => {
-    door.access.now = 'unknown';
+    listener.access.now = 'unknown';
     const { status, body } = await ask('POST /v1/allow', { token: 'admin-token', body: { userId: 'ada' } });
     expect([status, body['allowed']]).toEqual([503, false]);
     expect((await ask('GET /healthz')).status).toBe(200);
@@ -194,7 +194,7 @@ describe('tokens', () => {
 
   it('are made on the machine of a node while the cluster is open, and shown once', async () => {
     const asked = { role: 'read', name: 'grafana' };
-    door.changed = { ok: true, version: 1, pending: [3], made: { info: INFO, token: 'qt_x' } };
+    listener.changed = { ok: true, version: 1, pending: [3], made: { info: INFO, token: 'qt_x' } };
     expect((await ask('POST /v1/tokens', { body: asked })).status).toBe(403);
     const { status, headers, body } = await ask('POST /v1/tokens', { body: asked, ...here });
     expect([status, headers['cache-control'], body]).toEqual([
@@ -202,7 +202,7 @@ describe('tokens', () => {
       'no-store',
       { ...INFO, token: 'qt_x', pending: [3] },
     ]);
-    expect(door.changes).toEqual([{ type: 'tokens', change: { create: asked } }]);
+    expect(listener.changes).toEqual([{ type: 'tokens', change: { create: asked } }]);
   });
 
   it.each([
@@ -216,11 +216,11 @@ describe('tokens', () => {
   ])('are refused with the field %s named: %j', async (field, asked) => {
     const { status, body } = await ask('POST /v1/tokens', { body: asked, ...here });
     expect([status, (body['error'] as { field: string }).field]).toEqual([400, field]);
-    expect(door.changes).toEqual([]);
+    expect(listener.changes).toEqual([]);
   });
 
   it('are listed without secrets', async () => {
-    door.access.listed = [
+    listener.access.listed = [
       { ...INFO, isConfigured: false },
       { ...INFO, id: 'bbbbbbbb', isConfigured: true },
     ];
@@ -232,12 +232,12 @@ describe('tokens', () => {
   it('are revoked, with 202 while nodes may not have heard', async () => {
     const route = 'DELETE /v1/tokens/abcdefgh';
     expect((await ask(route, here)).status).toBe(200);
-    door.changed = { ok: true, version: 1, pending: [2] };
+    listener.changed = { ok: true, version: 1, pending: [2] };
     expect(await ask(`${route}?open=true`, here)).toMatchObject({
       status: 202,
       body: { id: 'abcdefgh', pending: [2] },
     });
-    expect(door.changesOf('tokens')).toEqual(
+    expect(listener.changesOf('tokens')).toEqual(
       [false, true].map((canOpen) => ({ revoke: 'abcdefgh', canOpen })),
     );
     expect((await ask(`${route}?open=yes`, here)).status).toBe(400);

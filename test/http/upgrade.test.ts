@@ -1,11 +1,11 @@
 /** `PUT /v1/cluster/version`: the change that is made, and every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 
-let door = new Door();
+let listener = new Listener();
 afterEach(async () => {
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 async function ask(
@@ -14,15 +14,17 @@ async function ask(
 ): Promise<{ status: number; body: unknown; headers: Readonly<Record<string, unknown>> }> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const request = { method: 'PUT', url: '/v1/cluster/version', headers, remoteAddress, payload } as const;
-  const response = await door.app.inject(request);
+  const response = await listener.app.inject(request);
   return { status: response.statusCode, body: response.json(), headers: response.headers };
 }
 
 describe('raising the version of a cluster over HTTP', () => {
   it('is handed on, and audited', async () => {
     expect(await ask({ version: 1 })).toMatchObject({ status: 200, body: { version: 1 } });
-    expect(door.changesOf('upgrade')).toEqual([{ version: 1 }]);
-    expect(door.logged.join('')).toMatch(/"audit":true,"by":"local","action":"cluster.upgrade","version":1/);
+    expect(listener.changesOf('upgrade')).toEqual([{ version: 1 }]);
+    expect(listener.logged.join('')).toMatch(
+      /"audit":true,"by":"local","action":"cluster.upgrade","version":1/,
+    );
   });
 
   it.each([
@@ -35,7 +37,7 @@ describe('raising the version of a cluster over HTTP', () => {
     [1],
   ])('takes a version that the node speaks, not %j', async (payload) => {
     expect(await ask(payload)).toMatchObject({ status: 400 });
-    expect(door.changesOf('upgrade')).toEqual([]);
+    expect(listener.changesOf('upgrade')).toEqual([]);
   });
 
   it('names the field and its bound', async () => {

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf, type UserQuestion } from '../../src/api/question.ts';
 import type { UsageReport } from '../../src/api/usage.ts';
-import { PlayedDoor } from '../resp/fixtures.ts';
-import { Door } from './fixtures.ts';
+import { PlayedListener } from '../resp/fixtures.ts';
+import { Listener } from './fixtures.ts';
 
 const REPORT: UsageReport = {
   minutes: 1,
@@ -15,14 +15,14 @@ const REPORT: UsageReport = {
   history: { fromMillis: 60_000, allowed: [3], denied: [2], unavailable: [1], degraded: [4] },
 };
 
-let door: Door;
+let listener: Listener;
 
 beforeEach(() => {
-  door = new Door();
-  door.usage = { ok: true, report: REPORT };
+  listener = new Listener();
+  listener.usage = { ok: true, report: REPORT };
 });
 
-afterEach(() => door.app.close());
+afterEach(() => listener.app.close());
 
 describe('GET /v1/usage', () => {
   it.each([
@@ -31,10 +31,10 @@ describe('GET /v1/usage', () => {
     ['?minutes=1440&rule=a%26b&top=100', { minutes: 1_440, ruleId: 'a&b', top: 100 }],
     ['?top=1&rule=5/1000ms&minutes=1', { minutes: 1, ruleId: '5/1000ms', top: 1 }],
   ])('%s asks for %j', async (query, asked) => {
-    const response = await door.app.inject(`/v1/usage${query}`);
+    const response = await listener.app.inject(`/v1/usage${query}`);
     expect(response.statusCode).toBe(200);
     expect(response.json()).toEqual(REPORT);
-    expect(door.usageAsked).toEqual([asked]);
+    expect(listener.usageAsked).toEqual([asked]);
   });
 
   it.each([
@@ -54,28 +54,28 @@ describe('GET /v1/usage', () => {
     ['?user=ada', 'query', 'minutes, rule, top'],
     ['?constructor=1', 'query', 'minutes, rule, top'],
   ])('%s is refused for its %s', async (query, field, bound) => {
-    const response = await door.app.inject(`/v1/usage${query}`);
+    const response = await listener.app.inject(`/v1/usage${query}`);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ error: { type: 'invalid_request', field } });
     expect(response.json<{ error: { message: string } }>().error.message).toContain(bound);
-    expect(door.usageAsked).toEqual([]);
+    expect(listener.usageAsked).toEqual([]);
   });
 
   it('names users to programs on the machine of the node only', async () => {
     const ask = (url: string, remoteAddress: string): Promise<number> =>
-      door.app.inject({ url, remoteAddress }).then(({ statusCode }) => statusCode);
+      listener.app.inject({ url, remoteAddress }).then(({ statusCode }) => statusCode);
     expect(await ask('/v1/usage?top=5', '10.1.2.3')).toBe(403);
-    expect(door.usageAsked).toEqual([]);
+    expect(listener.usageAsked).toEqual([]);
     expect(await ask('/v1/usage', '10.1.2.3')).toBe(200);
     const proxied = { url: '/v1/usage?top=5', headers: { 'x-forwarded-for': '10.1.2.3' } };
-    expect((await door.app.inject(proxied)).statusCode).toBe(403);
+    expect((await listener.app.inject(proxied)).statusCode).toBe(403);
   });
 
   it.each(['starting', 'tooMany'] as const)(
     'is 503, to be asked again, when the node cannot ask: %s',
     async (reason) => {
-      door.usage = { ok: false, reason };
-      const response = await door.app.inject('/v1/usage');
+      listener.usage = { ok: false, reason };
+      const response = await listener.app.inject('/v1/usage');
       expect(response.statusCode).toBe(503);
       expect(response.headers['retry-after']).toBe('1');
       expect(response.json()).toMatchObject({ reason });
@@ -87,12 +87,12 @@ describe('every answer of a listener is reported to its node', () => {
   const requests: readonly UserQuestion[] = [{ userId: 'ada' }, { userId: 'bob', rule: 'slow' }];
 
   it('by HTTP, in a batch or alone', async () => {
-    await door.post({ requests }, 'application/json', '/v1/allow/batch');
-    await door.post({ userId: 'eve' });
-    expect(door.told).toMatchObject(
+    await listener.post({ requests }, 'application/json', '/v1/allow/batch');
+    await listener.post({ userId: 'eve' });
+    expect(listener.reported).toMatchObject(
       [...requests, { userId: 'eve' }].map((each) => ({ request: questionOf(each) })),
     );
-    expect(door.told[1]).toMatchObject({
+    expect(listener.reported[1]).toMatchObject({
       request: { rule: 'slow' },
       answer: { kind: 'decision' },
       startedMillis: 777,
@@ -100,12 +100,12 @@ describe('every answer of a listener is reported to its node', () => {
   });
 
   it('by the Redis protocol', async () => {
-    const resp = await PlayedDoor.listening();
+    const resp = await PlayedListener.listening();
     try {
       const client = resp.client();
       await client.ask('ALLOW', 'ada');
       await client.ask('ALLOW', 'bob', 'RULE', 'slow');
-      expect(resp.told).toMatchObject([
+      expect(resp.reported).toMatchObject([
         { request: questionOf({ userId: 'ada' }) },
         { request: questionOf({ userId: 'bob', rule: 'slow' }) },
       ]);

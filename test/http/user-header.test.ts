@@ -2,24 +2,24 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { USER } from '../../src/api/descriptors.ts';
 import { questionOf } from '../../src/api/question.ts';
-import { HTTP_LIMITS } from '../../src/http/door-init.ts';
+import { HTTP_LIMITS } from '../../src/http/http-listener-init.ts';
 import { until } from '../transport/wait.ts';
-import { Door } from './fixtures.ts';
+import { Listener } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 
 const HEADER = 'x-user-id';
 
-let door: Door;
+let listener: Listener;
 let client: RawClient;
 
 beforeEach(async () => {
-  door = new Door(HTTP_LIMITS, { rateLimitHeaders: [], userHeader: HEADER });
-  client = new RawClient(await door.listen());
+  listener = new Listener(HTTP_LIMITS, { rateLimitHeaders: [], userHeader: HEADER });
+  client = new RawClient(await listener.listen());
 });
 
 afterEach(async () => {
   client.socket.destroy();
-  await door.app.close();
+  await listener.app.close();
 });
 
 interface Sent {
@@ -45,7 +45,7 @@ async function send(lines: readonly string[], body?: unknown, path = '/v1/allow'
 }
 
 function askedUsers(): readonly unknown[] {
-  return door.asked.map(({ descriptors }) => descriptors.get(USER));
+  return listener.asked.map(({ descriptors }) => descriptors.get(USER));
 }
 
 describe('the user of a request', () => {
@@ -68,7 +68,7 @@ describe('the user of a request', () => {
   it('does not change what else the body says', async () => {
     await send(['x-user-id: ada'], { cost: 2, rule: 'burst', requestId: 'r1', timestampMillis: 5 });
     const request = { userId: 'ada', cost: 2, rule: 'burst', requestId: 'r1', timestampMillis: 5 };
-    expect(door.asked).toEqual([questionOf(request)]);
+    expect(listener.asked).toEqual([questionOf(request)]);
   });
 
   it('is refused where header and body differ, naming both', async () => {
@@ -80,8 +80,8 @@ describe('the user of a request', () => {
         message: "userId 'bob' of the body and 'ada' of the header x-user-id must be the same",
       },
     });
-    expect(door.asked).toEqual([]);
-    expect(door.observed.map(({ status }) => status)).toEqual([400]);
+    expect(listener.asked).toEqual([]);
+    expect(listener.observed.map(({ status }) => status)).toEqual([400]);
   });
 
   it.each<[string, readonly string[], unknown, string, string]>([
@@ -98,7 +98,7 @@ describe('the user of a request', () => {
     const { status, error } = await send(lines, body);
     expect(status).toBe(400);
     expect(error).toMatchObject({ field, message: expect.stringContaining(bound) });
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 
   it('is refused where the header is not UTF-8', async () => {
@@ -107,7 +107,7 @@ describe('the user of a request', () => {
     await until('the connection is closed', () => client.isClosed);
     expect(client.statuses()).toEqual(['400']);
     expect(client.received).toContain('x-user-id must be UTF-8');
-    expect(door.asked).toEqual([]);
+    expect(listener.asked).toEqual([]);
   });
 });
 
@@ -136,7 +136,7 @@ describe('the users of a batch', () => {
 });
 
 it('no header names a user unless the configuration says which', async () => {
-  const plain = new Door();
+  const plain = new Listener();
   try {
     const ask = async (payload: object): Promise<number> =>
       (await plain.app.inject({ method: 'POST', url: '/v1/allow', headers: { [HEADER]: 'ada' }, payload }))

@@ -1,28 +1,28 @@
 /** `GET /v1/keys/{key}` and its short form `GET /v1/users/{id}`: the path, the query, and the status in the answer. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { standingOf } from '../api/decision-of.ts';
-import { Door, PARTITION } from './fixtures.ts';
+import { limitStatusOf } from '../api/decision-of.ts';
+import { Listener, PARTITION } from './fixtures.ts';
 
-let door: Door;
+let listener: Listener;
 
 beforeEach(() => {
-  door = new Door();
+  listener = new Listener();
 });
 
-afterEach(() => door.app.close());
+afterEach(() => listener.app.close());
 
 async function get(url: string): Promise<{ readonly status: number; readonly body: unknown }> {
-  const response = await door.app.inject(url);
+  const response = await listener.app.inject(url);
   return { status: response.statusCode, body: response.json() };
 }
 
 describe('GET /v1/users/{id}', () => {
   it('returns every limit, and a wait only if a request would have to wait', async () => {
     const decided = { term: 2, index: 7, timeMillis: 90 };
-    const full = standingOf({ ruleId: 'slow', remaining: 0, retryAfterMillis: 500 });
-    door.standing = {
-      kind: 'standing',
-      standing: { limits: [standingOf(), full], decided, rulesVersion: 7 },
+    const full = limitStatusOf({ ruleId: 'slow', remaining: 0, retryAfterMillis: 500 });
+    listener.keyStatus = {
+      kind: 'keyStatus',
+      keyStatus: { limits: [limitStatusOf(), full], decided, rulesVersion: 7 },
     };
     const limit = {
       rule: 'default',
@@ -41,8 +41,8 @@ describe('GET /v1/users/{id}', () => {
         rulesVersion: 7,
       },
     });
-    expect(door.looks).toEqual([{ key: 'user=ada' }]);
-    expect(door.observed).toEqual([]);
+    expect(listener.peeks).toEqual([{ key: 'user=ada' }]);
+    expect(listener.observed).toEqual([]);
   });
 
   it.each([
@@ -59,7 +59,7 @@ describe('GET /v1/users/{id}', () => {
     ['/v1/users/ada?rule=a+b=c', 'user=ada', 'a b=c'],
   ])('%s asks for the key %j and the rule %j', async (url, key, rule) => {
     expect((await get(url)).status).toBe(200);
-    expect(door.looks).toEqual([{ key, rule }]);
+    expect(listener.peeks).toEqual([{ key, rule }]);
   });
 
   it.each([
@@ -79,11 +79,11 @@ describe('GET /v1/users/{id}', () => {
     expect(status).toBe(400);
     expect(body).toMatchObject({ error: { type: 'invalid_request', field } });
     expect(JSON.stringify(body)).toContain(bound);
-    expect(door.looks).toEqual([]);
+    expect(listener.peeks).toEqual([]);
   });
 
   it('is refused where there is no such rule, and where nobody can answer', async () => {
-    door.standing = { kind: 'invalid', field: 'rule', message: "there is no rule 'x'" };
+    listener.keyStatus = { kind: 'invalid', field: 'rule', message: "there is no rule 'x'" };
     expect(await get('/v1/users/ada?rule=x')).toEqual({
       status: 400,
       body: {
@@ -91,7 +91,7 @@ describe('GET /v1/users/{id}', () => {
         error: { type: 'invalid_request', field: 'rule', message: "there is no rule 'x'" },
       },
     });
-    door.standing = { kind: 'unavailable', reason: 'no_leader', proposed: false };
+    listener.keyStatus = { kind: 'unavailable', reason: 'no_leader', proposed: false };
     expect(await get('/v1/users/ada')).toMatchObject({ status: 503, body: { reason: 'no_leader' } });
   });
 
@@ -105,8 +105,8 @@ describe('GET /v1/users/{id}', () => {
       ['GET', '/v1/keys/user=ada/more', 404],
       ['GET', '/v1/users/ada/more', 404],
     ] as const)
-      expect([url, (await door.app.inject({ method, url })).statusCode]).toEqual([url, status]);
-    expect(door.looks).toEqual([]);
+      expect([url, (await listener.app.inject({ method, url })).statusCode]).toEqual([url, status]);
+    expect(listener.peeks).toEqual([]);
   });
 });
 
@@ -114,9 +114,9 @@ describe('GET /v1/keys/{key}', () => {
   it('returns the status of any key, as for a user', async () => {
     const ofUser = await get('/v1/users/ada?rule=default');
     const ofKey = await get('/v1/keys/user=ada?rule=default');
-    const { userId, ...told } = ofUser.body as { readonly userId: string };
-    expect([userId, ofKey]).toEqual(['ada', { status: 200, body: told }]);
-    expect(door.looks).toEqual([
+    const { userId, ...reported } = ofUser.body as { readonly userId: string };
+    expect([userId, ofKey]).toEqual(['ada', { status: 200, body: reported }]);
+    expect(listener.peeks).toEqual([
       { key: 'user=ada', rule: 'default' },
       { key: 'user=ada', rule: 'default' },
     ]);
@@ -129,7 +129,7 @@ describe('GET /v1/keys/{key}', () => {
     [`/v1/keys/${'%41'.repeat(1_024)}`, 'A'.repeat(1_024)],
   ])('%s asks for the key as it is: %j', async (url, key) => {
     expect(await get(url)).toMatchObject({ status: 200, body: { key } });
-    expect(door.looks).toEqual([{ key }]);
+    expect(listener.peeks).toEqual([{ key }]);
   });
 
   it.each([
@@ -143,15 +143,15 @@ describe('GET /v1/keys/{key}', () => {
     const { status, body } = await get(url);
     expect([status, body]).toMatchObject([400, { error: { type: 'invalid_request', field } }]);
     expect(JSON.stringify(body)).toContain(bound);
-    expect(door.looks).toEqual([]);
+    expect(listener.peeks).toEqual([]);
   });
 
   it('says that an operator blocks it', async () => {
-    const standing = { limits: [], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 };
-    door.standing = { kind: 'standing', standing: { ...standing, isBlocked: true } };
+    const keyStatus = { limits: [], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 };
+    listener.keyStatus = { kind: 'keyStatus', keyStatus: { ...keyStatus, isBlocked: true } };
     expect(await get('/v1/keys/user=ada')).toMatchObject({ status: 200, body: { blocked: true } });
-    const ending = { ...standing, isBlocked: true, blockedUntilMillis: 190 } as const;
-    door.standing = { kind: 'standing', standing: ending };
+    const ending = { ...keyStatus, isBlocked: true, blockedUntilMillis: 190 } as const;
+    listener.keyStatus = { kind: 'keyStatus', keyStatus: ending };
     expect(await get('/v1/keys/user=ada')).toMatchObject({
       body: { blocked: true, blockedUntilMillis: 190 },
     });

@@ -10,7 +10,7 @@ import type { RandomBelow } from '../../raft/core-state.ts';
 import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
 import { clusterSource } from '../../src/cli/cluster-source.ts';
 import { restore } from '../../src/cli/restore-command.ts';
-import type { Backup, GroupTold } from './backup-history.ts';
+import type { Backup, GroupReported } from './backup-history.ts';
 import { fieldsOf } from './history.ts';
 import { nowNanos } from './http-attempt.ts';
 
@@ -31,8 +31,8 @@ const MILLIS_MAX = 20_000;
 /** Only the newest finished backups are kept: a run of hours makes thousands. */
 const KEPT = 2;
 
-type Told = Pick<Backup, 'rulesVersion' | 'groups' | 'damage'>;
-const NOTHING: Told = { rulesVersion: null, groups: [], damage: null };
+type Reported = Pick<Backup, 'rulesVersion' | 'groups' | 'damage'>;
+const NOTHING: Reported = { rulesVersion: null, groups: [], damage: null };
 
 export class BackupClient {
   readonly #init: BackupClientInit;
@@ -83,7 +83,7 @@ export class BackupClient {
       return record({ ...asked, ...ending, ...NOTHING });
     }
     const ending = { completeNanos: nowNanos(), status: 200, class: 'ok', error: null } as const;
-    record({ ...asked, ...ending, ...(await toldBy(path)), damage: await damageOf(path) });
+    record({ ...asked, ...ending, ...(await reportBy(path)), damage: await damageOf(path) });
     this.#finished.push(path);
     for (const old of this.#finished.splice(0, this.#finished.length - KEPT))
       await rm(old, { recursive: true });
@@ -95,9 +95,9 @@ function textOf(error: unknown): string {
 }
 
 /** Reads the manifest of a backup. */
-async function toldBy(path: string): Promise<Pick<Backup, 'rulesVersion' | 'groups'>> {
+async function reportBy(path: string): Promise<Pick<Backup, 'rulesVersion' | 'groups'>> {
   const manifest = fieldsOf(JSON.parse(await readFile(join(path, 'manifest.json'), 'utf8')));
-  const groups = (manifest['groups'] as readonly GroupTold[]).map(
+  const groups = (manifest['groups'] as readonly GroupReported[]).map(
     ({ group, index, term, timeMillis, stateHash }) => ({ group, index, term, timeMillis, stateHash }),
   );
   return { rulesVersion: Number(manifest['rulesVersion']), groups };

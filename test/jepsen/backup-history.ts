@@ -4,7 +4,7 @@
 import { encodeEnding, type Ending, endingIn, type Line } from './history-line.ts';
 
 /** One group in the manifest of a backup. Group 0 is the group of the cluster, p + 1 that of partition p. */
-export interface GroupTold {
+export interface GroupReported {
   readonly group: number;
   readonly index: number;
   readonly term: number;
@@ -23,7 +23,7 @@ export interface Backup extends Ending {
   readonly directory: string;
   /** A failed backup has the version null and no groups. */
   readonly rulesVersion: number | null;
-  readonly groups: readonly GroupTold[];
+  readonly groups: readonly GroupReported[];
   /** The error of `quorate restore --verify`. Null: the backup is whole, or there is none. */
   readonly damage: string | null;
 }
@@ -58,7 +58,7 @@ export function backupIn(line: Line): Backup {
   };
 }
 
-function groupIn(line: Line): GroupTold {
+function groupIn(line: Line): GroupReported {
   return {
     group: line.number('group'),
     index: line.number('index'),

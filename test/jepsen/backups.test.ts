@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../cluster/harness.ts';
 import { BackupClient } from './backup-client.ts';
-import type { Backup, GroupTold } from './backup-history.ts';
+import type { Backup, GroupReported } from './backup-history.ts';
 import { type BackupsOptions, checkBackups } from './checkers/backups.ts';
 import { checkBackupsTaken } from './checkers/backups-taken.ts';
 import { checkRestored } from './checkers/restored.ts';
@@ -19,8 +19,8 @@ import { spentSubjects } from './spent-subjects.ts';
 
 const MILLI = 1e6;
 /** The group of the cluster, and the group of its only partition. */
-const META: GroupTold = { group: 0, index: 5, term: 1, timeMillis: 50, stateHash: 'rules-7' };
-const USERS: GroupTold = { group: 1, index: 40, term: 2, timeMillis: 90, stateHash: 'state-40' };
+const META: GroupReported = { group: 0, index: 5, term: 1, timeMillis: 50, stateHash: 'rules-7' };
+const USERS: GroupReported = { group: 1, index: 40, term: 2, timeMillis: 90, stateHash: 'state-40' };
 
 /** Begins at 100 ms and ends at 200 ms. */
 function backup(more: Partial<Backup> = {}): Backup {

@@ -9,8 +9,8 @@ import { lacks, libfaketime } from './machine.ts';
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'request' } as const;
 const HOUR_MILLIS = 3_600_000;
 /** The number of polls for the log line about a connection that was reset, and about the next one. */
-const LOOKS_MAX = 100;
-const LOOK_MILLIS = 50;
+const CHECKS_MAX = 100;
+const CHECK_MILLIS = 50;
 
 describe('the cluster under test', () => {
   let cluster: ClusterUnderTest;
@@ -130,9 +130,9 @@ describe('the cluster under test', () => {
     await eventually('the log is an hour ahead', async () => {
       // The node may have logged the earlier line before it read its new clock.
       cluster.network.link(2, 1).reset();
-      for (let i = 0; i < LOOKS_MAX; i += 1) {
+      for (let i = 0; i < CHECKS_MAX; i += 1) {
         if (Math.abs(logged() - HOUR_MILLIS) < 60_000) return true;
-        await delay(LOOK_MILLIS);
+        await delay(CHECK_MILLIS);
       }
       return undefined;
     });

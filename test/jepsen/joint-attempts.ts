@@ -5,7 +5,7 @@
 import type { Decoded } from '../resp/decode-replies.ts';
 import { fieldsOf, numberOrNull, type OperationClass, type Outcome, textOrNull } from './history.ts';
 import type { Ending } from './history-line.ts';
-import type { Ask, Door, LimitTold, Receipt, Refund } from './joint-history.ts';
+import type { Ask, Listener, LimitReported, Receipt, Refund } from './joint-history.ts';
 import { limitsOf, NAMED_RULE, NAMED_WINDOW, type Subject } from './joint-rules.ts';
 import type { RedisEnding } from './redis-client.ts';
 
@@ -20,7 +20,7 @@ export interface Wish {
 
 /** Where and when it was asked. */
 export interface Sent {
-  readonly door: Door;
+  readonly door: Listener;
   readonly node: number;
   readonly invokeNanos: number;
 }
@@ -44,13 +44,14 @@ export function commandOf({ subject, cost, settled, requestId }: Wish): string[]
 /** The event for an answer over HTTP, or for one of a batch, which has its own status. */
 export function askOf(wish: Wish, sent: Sent, completeNanos: number, outcome: Outcome): Ask {
   const asked = askedBy(wish, sent);
-  if (outcome.kind === 'broken') return { ...asked, ...brokenEnding(outcome, completeNanos), ...NOT_TOLD };
+  if (outcome.kind === 'broken')
+    return { ...asked, ...brokenEnding(outcome, completeNanos), ...NOT_REPORTED };
   const { status, body } = outcome;
   const fields = fieldsOf(body);
   if (fields['blocked'] === true)
     return {
       ...asked,
-      ...NOT_TOLD,
+      ...NOT_REPORTED,
       completeNanos,
       status,
       class: 'ok',
@@ -59,22 +60,22 @@ export function askOf(wish: Wish, sent: Sent, completeNanos: number, outcome: Ou
       blocked: true,
     };
   const ending = { completeNanos, ...endingOf(status, body) };
-  if (ending.class !== 'ok') return { ...asked, ...ending, ...NOT_TOLD };
+  if (ending.class !== 'ok') return { ...asked, ...ending, ...NOT_REPORTED };
   const limits = Array.isArray(fields['limits']) ? fields['limits'] : [fields];
-  const told = limits.map(toldOf).filter((each) => each !== undefined);
-  return { ...asked, ...ending, ...NOT_TOLD, allowed: status === 200, told, receipt: receiptIn(body) };
+  const told = limits.map(reportOf).filter((each) => each !== undefined);
+  return { ...asked, ...ending, ...NOT_REPORTED, allowed: status === 200, told, receipt: receiptIn(body) };
 }
 
 /** The reply is five numbers and, for `MATCH`, the rule. Without a limit it is -1; a blocked key has the limit 0. */
 export function askOfReply(wish: Wish, sent: Sent, { completeNanos, ending }: RedisEnding): Ask {
   const asked = askedBy(wish, sent);
-  if (ending.kind === 'broken') return { ...asked, ...brokenEnding(ending, completeNanos), ...NOT_TOLD };
+  if (ending.kind === 'broken') return { ...asked, ...brokenEnding(ending, completeNanos), ...NOT_REPORTED };
   const { reply } = ending;
-  if (!Array.isArray(reply)) return { ...asked, completeNanos, ...endingOfError(reply), ...NOT_TOLD };
+  if (!Array.isArray(reply)) return { ...asked, completeNanos, ...endingOfError(reply), ...NOT_REPORTED };
   const [allowed, limit, remaining] = reply.map(numberOrNull);
   const rule = wish.subject.kind === 'named' ? NAMED_WINDOW : textOrNull(reply[5]);
   const blocked = allowed === 0 && limit === 0;
-  const isTold = !blocked && rule !== null && typeof limit === 'number' && typeof remaining === 'number';
+  const isReported = !blocked && rule !== null && typeof limit === 'number' && typeof remaining === 'number';
   return {
     ...asked,
     completeNanos,
@@ -83,7 +84,7 @@ export function askOfReply(wish: Wish, sent: Sent, { completeNanos, ending }: Re
     error: null,
     allowed: allowed === 1,
     blocked,
-    told: isTold ? [{ rule, limit, remaining }] : [],
+    told: isReported ? [{ rule, limit, remaining }] : [],
     receipt: null,
   };
 }
@@ -133,7 +134,7 @@ export function refundBySettling(
   return { op: 'refund', ...wish, ...ending, ...told };
 }
 
-const NOT_TOLD = { allowed: null, blocked: false, told: [], receipt: null } as const;
+const NOT_REPORTED = { allowed: null, blocked: false, told: [], receipt: null } as const;
 /** The status of a request that is denied because an operator blocked one of its keys, not by a limit. */
 const BLOCKED = 403;
 const NOT_REFUNDED = { refunded: null, rule: null, cost: null, receipt: null } as const;
@@ -176,7 +177,7 @@ function endingOfError(reply: Decoded): Outcomes {
   return { status: error.startsWith('UNAVAILABLE') ? 503 : 500, class: 'info', error };
 }
 
-function toldOf(value: unknown): LimitTold | undefined {
+function reportOf(value: unknown): LimitReported | undefined {
   const fields = fieldsOf(value);
   const [rule, limit, remaining] = [
     textOrNull(fields['rule']),

@@ -6,7 +6,7 @@ import { type Attempt, HistoryError } from './history.ts';
 import { encodeEnding, type Ending, endingIn, Line } from './history-line.ts';
 
 /** The API of the request: HTTP alone, in a batch, or the Redis protocol. */
-export type Door = 'http' | 'batch' | 'redis';
+export type Listener = 'http' | 'batch' | 'redis';
 
 /**
  * The `decided` field of an answer. The Redis protocol has none, and a denial that was read from the state has no
@@ -28,7 +28,7 @@ export interface LimitAsked {
 }
 
 /** One limit as an answer reports it. */
-export interface LimitTold {
+export interface LimitReported {
   readonly rule: string;
   readonly limit: number;
   readonly remaining: number;
@@ -37,7 +37,7 @@ export interface LimitTold {
 /** One attempt at a request under one or several limits. The client knows which, and a grant counts at each of them. */
 export interface Ask extends Ending {
   readonly op: 'ask';
-  readonly door: Door;
+  readonly door: Listener;
   /** A refund is requested by the key of the first limit. */
   readonly limits: readonly LimitAsked[];
   readonly cost: number;
@@ -49,13 +49,13 @@ export interface Ask extends Ending {
   readonly allowed: boolean | null;
   /** Denied because an operator blocked one of its keys. */
   readonly blocked: boolean;
-  readonly told: readonly LimitTold[];
+  readonly told: readonly LimitReported[];
   readonly receipt: Receipt | null;
 }
 
 export interface Refund extends Ending {
   readonly op: 'refund';
-  readonly door: Door;
+  readonly door: Listener;
   readonly key: string;
   readonly requestId: string;
   /** The grant under the id no longer counts. Null: no answer says so. */
@@ -174,7 +174,7 @@ function receiptIn(field: Line): Receipt | null {
   };
 }
 
-const DOORS: readonly Door[] = ['http', 'batch', 'redis'];
+const DOORS: readonly Listener[] = ['http', 'batch', 'redis'];
 
 /** @param value a parsed line with an `op`. @throws HistoryError naming line and field */
 export function decodeJoint(value: unknown, lineNumber: number): JointEvent {

@@ -146,23 +146,23 @@ export class NodeUnderTest {
 
   /** Keeps its event loop busy. */
   stall(millis: number): void {
-    this.#tell({ kind: 'stall', millis });
+    this.#say({ kind: 'stall', millis });
   }
 
   /** Sets its wall clock, for its later processes too. */
   setWallClock(offsetMillis: number, rate = 1): void {
     this.#clocks = { ...this.#clocks, wall: { offsetMillis, rate } };
-    if (libfaketime() === undefined) this.#tell({ kind: 'wallClock', offsetMillis, rate });
+    if (libfaketime() === undefined) this.#say({ kind: 'wallClock', offsetMillis, rate });
     else writeFaketime(this.machine, this.#clocks.wall);
   }
 
   /** Makes its monotonic clock faster or slower. It never jumps. */
   setMonotonicRate(ppm: number): void {
     this.#clocks = { ...this.#clocks, monotonicPpm: ppm };
-    this.#tell({ kind: 'monotonicRate', ppm });
+    this.#say({ kind: 'monotonicRate', ppm });
   }
 
-  #tell(order: Order): void {
+  #say(order: Order): void {
     if (this.#process?.child.connected === true) this.#process.child.send(order, () => undefined);
   }
 

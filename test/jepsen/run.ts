@@ -81,7 +81,7 @@ export interface RunResult {
 const QUIET_MILLIS = 8_000;
 const WARM_UP_MILLIS = 2_000;
 /** The fraction of the time before the lasting faults. */
-const FIRST_SHARE = 0.25;
+const FIRST_FRACTION = 0.25;
 /** Shorter than a run, so that the run covers what happens when answers are forgotten. */
 const REQUEST_ID_HORIZON_MILLIS = 15_000;
 const SPARES = 12;
@@ -295,7 +295,7 @@ async function troubles(
   // Its timer keeps this controller reachable. An `AbortSignal.timeout` is reachable from nowhere else, and once
   // collected it never aborts.
   const first = new AbortController();
-  const firstTimer = setTimeout(() => first.abort(), leftMillis * FIRST_SHARE);
+  const firstTimer = setTimeout(() => first.abort(), leftMillis * FIRST_FRACTION);
   context.signal.addEventListener('abort', () => first.abort(), { once: true });
   try {
     if (lasting === undefined) return await trouble(context, nemeses);

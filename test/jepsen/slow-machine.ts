@@ -41,7 +41,7 @@ export class SlowMachineWatch {
 }
 
 /** If the machine was too slow for more than this fraction of a run, the checks that depend on time are undecided. */
-const SLOW_SHARE_MAX = 0.5;
+const SLOW_FRACTION_MAX = 0.5;
 
 export function checkMachine(history: readonly Operation[], bands: readonly NemesisBand[]): CheckResult {
   const findings = new Findings('machine');
@@ -53,7 +53,7 @@ export function checkMachine(history: readonly Operation[], bands: readonly Neme
   const slow = bands.filter(({ kind }) => kind === SLOW_MACHINE);
   const slowNanos = slow.reduce((sum, { startNanos, endNanos }) => sum + (endNanos ?? to) - startNanos, 0);
   findings.tally('slowMillis', slowNanos / NANOS_PER_MILLI);
-  if (slowNanos <= (to - from) * SLOW_SHARE_MAX) return findings.result();
+  if (slowNanos <= (to - from) * SLOW_FRACTION_MAX) return findings.result();
   return findings.result(
     'unknown',
     'it was too slow for most of the run: what depends on time was not judged',

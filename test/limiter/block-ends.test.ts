@@ -27,14 +27,14 @@ describe('a block with an end', () => {
     const denial = { allowed: false, isBlocked: true, retryAfterMillis: 1, remaining: 0, resetMillis: 0 };
     expect(harness.one(ASKED)).toMatchObject(denial);
     expect(harness.machine.quickDenial(ASKED, harness.nowMillis)).toMatchObject(denial);
-    expect(harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis)).toMatchObject({
+    expect(harness.machine.peek({ ask: 'peek', userId: 'ada' }, harness.nowMillis)).toMatchObject({
       isBlocked: true,
       blockedUntilMillis: START + 60_000,
     });
     harness.nowMillis = START + 60_000;
     expect(harness.machine.quickDenial(ASKED, harness.nowMillis)).toBeUndefined();
-    const standing = harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis);
-    expect([standing?.isBlocked, standing?.blockedUntilMillis]).toEqual([undefined, undefined]);
+    const keyStatus = harness.machine.peek({ ask: 'peek', userId: 'ada' }, harness.nowMillis);
+    expect([keyStatus?.isBlocked, keyStatus?.blockedUntilMillis]).toEqual([undefined, undefined]);
     expect(harness.one(ASKED).allowed).toBe(true);
   });
 

@@ -53,7 +53,7 @@ describe('random customer commands', () => {
       fc.property(steps, (history) => {
         const harness = new Harness();
         harness.rules(tableOf(1, [{ id: 'r', limit: LIMIT, windowMillis: WINDOW_MILLIS, clock: 'cluster' }]));
-        const told: unknown[] = [];
+        const reported: unknown[] = [];
         const expected: unknown[] = [];
         const users = new Map(USERS.map((name) => [name, new NaiveUser()]));
         // Asks both the log and the quick denial before it.
@@ -68,7 +68,7 @@ describe('random customer commands', () => {
               const isGranted = naive.takes(cost, harness.nowMillis);
               const isDenied = harness.machine.quickDenial({ userId, ruleId: 'r', cost }, harness.nowMillis);
               const { allowed } = harness.one({ userId, ruleId: 'r', cost, requestId });
-              told.push([allowed, isDenied === undefined]);
+              reported.push([allowed, isDenied === undefined]);
               expected.push([isGranted, isGranted]);
               if (!isGranted) break;
               naive.grants.push({ atMillis: harness.nowMillis, requestId, cost });
@@ -103,7 +103,7 @@ describe('random customer commands', () => {
               restoreInto(harness.machine, snapshotOf(harness.machine));
           }
         }
-        expect(told).toEqual(expected);
+        expect(reported).toEqual(expected);
       }),
       { seed: 5, numRuns: 150 * ROUNDS },
     );

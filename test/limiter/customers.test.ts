@@ -93,7 +93,7 @@ describe('a limit of its own', () => {
       limit: 2,
     });
     expect(
-      harness.machine.look({ ask: 'look', userId: 'ada', ruleId: 'r' }, harness.nowMillis),
+      harness.machine.peek({ ask: 'peek', userId: 'ada', ruleId: 'r' }, harness.nowMillis),
     ).toMatchObject({
       limits: [{ limit: 2, remaining: 0 }],
     });
@@ -140,10 +140,10 @@ describe('a block', () => {
     const further = [{ userId: 'ada', ruleId: 'r' }];
     expect(harness.one({ userId: 'bob', ruleId: 'r', askedDigest: 1, further })).toMatchObject(denial);
     expect(harness.machine.hash()).toBe(before);
-    expect(harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis)?.isBlocked).toBe(true);
+    expect(harness.machine.peek({ ask: 'peek', userId: 'ada' }, harness.nowMillis)?.isBlocked).toBe(true);
     harness.say('ada', { type: 'block', isBlocked: false });
     expect(
-      harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis)?.isBlocked,
+      harness.machine.peek({ ask: 'peek', userId: 'ada' }, harness.nowMillis)?.isBlocked,
     ).toBeUndefined();
     expect(granted(harness, 9)).toBe(5);
   });

@@ -27,9 +27,9 @@ class Machine {
     builder.add(request);
     this.#index += 1;
     const place = { index: this.#index, term: 1, timeMillis: this.now };
-    let told: Decision | undefined;
-    this.machine.apply(decodeCommand(builder.take()), place, (_, decision) => (told = decision));
-    return told;
+    let reported: Decision | undefined;
+    this.machine.apply(decodeCommand(builder.take()), place, (_, decision) => (reported = decision));
+    return reported;
   }
 
   sweep(): void {

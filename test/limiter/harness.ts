@@ -31,10 +31,10 @@ export class Harness {
 
   /** Applies one customer command. */
   say(userId: string, action: CustomerAction): Decision {
-    const told: Decision[] = [];
+    const reported: Decision[] = [];
     const command = decodeCommand(encodeCustomers([{ ask: 'customer', userId, action }]));
-    this.machine.apply(command, this.next(), (_, decision) => told.push(decision));
-    return told[0]!;
+    this.machine.apply(command, this.next(), (_, decision) => reported.push(decision));
+    return reported[0]!;
   }
 
   one(request: BatchedRequest): Decision {

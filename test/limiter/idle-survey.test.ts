@@ -15,9 +15,9 @@ const METERS: readonly [string, Partial<Rule>][] = [
   ['a leaky bucket', { meter: 'leakyBucket', queue: 20 }],
 ];
 
-function surveyed(harness: Harness, looks = 100_000): IdleSurvey {
+function surveyed(harness: Harness, checks = 100_000): IdleSurvey {
   const survey = harness.machine.survey();
-  while (!survey.isDone) survey.look(looks, harness.nowMillis);
+  while (!survey.isDone) survey.check(checks, harness.nowMillis);
   return survey;
 }
 

@@ -118,8 +118,8 @@ class Run {
       return;
     }
     const { allowed, remaining } = this.#naive.ask(one.limits, nowMillis);
-    const told = decision.limits ?? [decision];
-    expectSame([decision.allowed, told.map((limit) => limit.remaining)], [allowed, remaining]);
+    const reported = decision.limits ?? [decision];
+    expectSame([decision.allowed, reported.map((limit) => limit.remaining)], [allowed, remaining]);
     if (!allowed || key === '') return;
     this.#granted.set(key, { digest: askedDigest, decision, untilMillis: nowMillis + HORIZON_MILLIS });
   }

@@ -46,7 +46,7 @@ function remaining({ limits = [] }: Decision): number[] {
 /** How much each limit has left. */
 function left(machine: Harness): number[] {
   const of = (userId: string, ruleId: string): number | undefined =>
-    machine.machine.look({ ask: 'look', userId, ruleId }, machine.nowMillis)?.limits[0]?.remaining;
+    machine.machine.peek({ ask: 'peek', userId, ruleId }, machine.nowMillis)?.limits[0]?.remaining;
   return [of('ada', 'second'), of('ada', 'minute'), of('10.0.0.1', 'address')].map((one) => one ?? NaN);
 }
 
@@ -243,9 +243,9 @@ describe('a request under several limits, with an id', () => {
     const { ruleId, decided } = limiter.one(joint({ requestId: 'r1', further }));
     expect([ruleId, decided.position]).toEqual(['address', 1]);
     const refund = { ask: 'refund', userId: 'ada', requestId: 'r1' } as const;
-    const told = { ruleId, decided, refund: { refunded: true, cost: 5 } };
-    expect(limiter.one(refund)).toMatchObject(told);
-    expect(limiter.one(refund)).toMatchObject(told);
+    const reported = { ruleId, decided, refund: { refunded: true, cost: 5 } };
+    expect(limiter.one(refund)).toMatchObject(reported);
+    expect(limiter.one(refund)).toMatchObject(reported);
     expect(left(limiter)).toEqual([2, 3, 5]);
   });
 

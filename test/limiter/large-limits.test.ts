@@ -26,8 +26,8 @@ function spent(rule: Rule, left: number): Harness {
 describe('a limit in the billions', () => {
   it('is granted to the last unit, and reported', () => {
     const harness = spent(LARGE, 2);
-    const told = [1, 2, 3].map((i) => harness.one({ userId: 'ada', requestId: `q${i}` }));
-    expect(told.map(({ allowed, limit, remaining }) => [allowed, limit, remaining])).toEqual([
+    const reported = [1, 2, 3].map((i) => harness.one({ userId: 'ada', requestId: `q${i}` }));
+    expect(reported.map(({ allowed, limit, remaining }) => [allowed, limit, remaining])).toEqual([
       [true, FIXED_LIMIT_MAX, 1],
       [true, FIXED_LIMIT_MAX, 0],
       [false, FIXED_LIMIT_MAX, 0],

@@ -82,7 +82,7 @@ interface Copy {
   readonly bytes: Uint8Array;
 }
 
-class Trial {
+class Shadow {
   readonly size = new StateSize();
   readonly logs = new SlidingLogs(this.size);
   readonly models = Array.from({ length: SLOTS }, () => new Model());
@@ -217,21 +217,21 @@ describe('a log that changes its form', () => {
     const seen = new Map<string, number>();
     fc.assert(
       fc.property(fc.array(step, { minLength: 10, maxLength: 80 }), (steps) => {
-        const trial = new Trial(seen);
+        const shadow = new Shadow(seen);
         let t = START;
         for (const { slot, gap, times, cost, keptMillis, event } of steps) {
           t += gap;
-          if (event === 'copy') trial.copy(slot);
-          else if (event === 'remove') trial.remove(slot);
-          trial.grant(slot, t, cost === 'to wrap' ? trial.costToWrap(slot) : cost, keptMillis);
+          if (event === 'copy') shadow.copy(slot);
+          else if (event === 'remove') shadow.remove(slot);
+          shadow.grant(slot, t, cost === 'to wrap' ? shadow.costToWrap(slot) : cost, keptMillis);
           for (let i = 0; i < times; i += 1) {
             t += 1;
-            trial.grant(slot, t, 1);
+            shadow.grant(slot, t, 1);
           }
-          const { given, expected } = trial.answers(t);
+          const { given, expected } = shadow.answers(t);
           expect(given).toEqual(expected);
         }
-        const { given, expected } = trial.reread();
+        const { given, expected } = shadow.reread();
         expect(given).toEqual(expected);
       }),
       { numRuns: 100 * ROUNDS },
@@ -243,11 +243,11 @@ describe('a log that changes its form', () => {
   });
 
   it('is wide from the first run that does not cost 1 until that has left', () => {
-    const trial = new Trial(new Map());
+    const shadow = new Shadow(new Map());
     const forms = (asked: readonly (readonly [number, number])[]): number[] =>
       asked.map(([after, cost]) => {
-        trial.grant(0, START + after, cost);
-        return trial.open(0).form;
+        shadow.grant(0, START + after, cost);
+        return shadow.open(0).form;
       });
     expect(forms([[0, 1], [1, 1], [2, 2], [3, 1]])).toEqual([NARROW, NARROW, WIDE, WIDE]); // prettier-ignore
     expect(forms([[WINDOW + 1, 1], [WINDOW + 2, 1], [WINDOW + 2, 1]])).toEqual([WIDE, NARROW, WIDE]); // prettier-ignore

@@ -66,8 +66,8 @@ describe('lost history', () => {
     });
     // The rule with the longest reach decides.
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(5_001 - 400);
-    const standing = harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis);
-    expect(standing?.limits.map(({ restoredMillis }) => restoredMillis)).toEqual([
+    const keyStatus = harness.machine.peek({ ask: 'peek', userId: 'ada' }, harness.nowMillis);
+    expect(keyStatus?.limits.map(({ restoredMillis }) => restoredMillis)).toEqual([
       WINDOW_MILLIS - 400,
       5_001 - 400,
     ]);

@@ -219,8 +219,8 @@ describe('a rule that changes its meter', () => {
     harness.one({ userId: 'ada' });
     harness.rules(tableOf(2, [{ ...bucket, clock: 'cluster' }]));
     const { ruleId } = harness.one({ userId: 'bob' });
-    const standing = harness.machine.look({ ask: 'look', userId: 'ada', ruleId }, harness.nowMillis);
-    expect(standing?.limits).toMatchObject([{ remaining: 2, retryAfterMillis: 0, resetMillis: 10_001 }]);
+    const keyStatus = harness.machine.peek({ ask: 'peek', userId: 'ada', ruleId }, harness.nowMillis);
+    expect(keyStatus?.limits).toMatchObject([{ remaining: 2, retryAfterMillis: 0, resetMillis: 10_001 }]);
   });
 
   it('makes no other key wait for grants of the old meter', () => {

@@ -49,8 +49,8 @@ const approximate: Guarantee = (rule, grants) =>
   intervals(grants, ({ t }) => t).every(({ first, last, cost }) => {
     const start = Math.floor(last / WINDOW);
     const before = costOf(grants.filter(({ t }) => Math.floor(t / WINDOW) === start - 1));
-    const share = Math.ceil((before * (last % WINDOW)) / WINDOW);
-    return last - first >= WINDOW || (cost <= rule.limit + share && cost <= 2 * rule.limit);
+    const fraction = Math.ceil((before * (last % WINDOW)) / WINDOW);
+    return last - first >= WINDOW || (cost <= rule.limit + fraction && cost <= 2 * rule.limit);
   });
 
 /** In exact fractions: `limit` flows in per window. */

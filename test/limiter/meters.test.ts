@@ -44,7 +44,7 @@ function demandOf(rule: Rule, t: number, cost: number): Demand {
 }
 
 /** A meter with one key, in slot 0. */
-class Trial {
+class Shadow {
   readonly size = new StateSize();
   readonly meter: Meter;
   readonly #rule: Rule;
@@ -113,7 +113,7 @@ describe.each(METERS)('%s', (_, rule) => {
   it('is not changed by a question, however far in the future', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const [one, other] = [new Trial(rule), new Trial(rule)];
+        const [one, other] = [new Shadow(rule), new Shadow(rule)];
         one.run(steps);
         other.run(steps, ({ t }) => other.answers(0, t + 1_000_000));
         expect(other.answers(0, START)).toEqual(one.answers(0, START));
@@ -124,9 +124,9 @@ describe.each(METERS)('%s', (_, rule) => {
   it('reports waits that are long enough, as integers of at least 0', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const trial = new Trial(rule);
-        const { meter } = trial;
-        trial.run(steps, (wanted, fits) => {
+        const shadow = new Shadow(rule);
+        const { meter } = shadow;
+        shadow.run(steps, (wanted, fits) => {
           const { t, cost } = wanted;
           const wait = meter.millisUntilAvailable(0, wanted, cost);
           const empty = meter.millisUntilEmpty(0, wanted);
@@ -146,9 +146,9 @@ describe.each(METERS)('%s', (_, rule) => {
   it('counts nothing from when it is idle', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const trial = new Trial(rule);
-        trial.run(steps);
-        const { meter } = trial;
+        const shadow = new Shadow(rule);
+        shadow.run(steps);
+        const { meter } = shadow;
         const idle = Math.max(meter.idleAtMillis(0, rule.windowMillis, rule), meter.newestMillis(0));
         expect(meter.liveCost(0, demand(idle, 1))).toBe(0);
       }),
@@ -158,7 +158,7 @@ describe.each(METERS)('%s', (_, rule) => {
   it('adds no more bytes with a grant than predicted, and returns all of them when a key is removed', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const { size, meter } = new Trial(rule);
+        const { size, meter } = new Shadow(rule);
         let t = START;
         for (const [i, { gap }] of steps.entries()) {
           t += gap;
@@ -176,18 +176,20 @@ describe.each(METERS)('%s', (_, rule) => {
   it('comes back from a snapshot, which is the same from its slot and from a copy', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const trial = new Trial(rule);
-        const end = trial.run(steps);
-        fc.pre(trial.isGranted);
-        const chunks = trial.written((view) => view.show(0));
+        const shadow = new Shadow(rule);
+        const end = shadow.run(steps);
+        fc.pre(shadow.isGranted);
+        const chunks = shadow.written((view) => view.show(0));
         const copies = new BlockPool(() => undefined);
-        const source = trial.meter.view();
+        const source = shadow.meter.view();
         source.show(0);
         const address = copies.allocate(source.units, 0);
         source.copyTo(copies.slab(address), wordOf(address));
-        expect(trial.written((view) => view.showCopy(copies.slab(address), wordOf(address)))).toEqual(chunks);
+        expect(shadow.written((view) => view.showCopy(copies.slab(address), wordOf(address)))).toEqual(
+          chunks,
+        );
 
-        const restored = new Trial(rule);
+        const restored = new Shadow(rule);
         const input = snapshotReader();
         let part = 0;
         for (const chunk of chunks) {
@@ -195,7 +197,7 @@ describe.each(METERS)('%s', (_, rule) => {
           part = restored.meter.read(0, input, START, part);
         }
         expect([part, input.isAtEnd]).toEqual([0, true]);
-        expect(restored.answers(0, end)).toEqual(trial.answers(0, end));
+        expect(restored.answers(0, end)).toEqual(shadow.answers(0, end));
       }),
     );
   });
@@ -203,15 +205,15 @@ describe.each(METERS)('%s', (_, rule) => {
   it('moves the last key into the slot of a removed one, with all its grants', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const trial = new Trial(rule);
-        const end = trial.run(steps);
-        const { meter } = trial;
+        const shadow = new Shadow(rule);
+        const end = shadow.run(steps);
+        const { meter } = shadow;
         meter.add();
         meter.grant(1, demand(end, 1));
-        const kept = trial.answers(1, end);
+        const kept = shadow.answers(1, end);
         meter.remove(0);
         expect(meter.rows.size).toBe(1);
-        expect(trial.answers(0, end)).toEqual(kept);
+        expect(shadow.answers(0, end)).toEqual(kept);
       }),
     );
   });

@@ -98,7 +98,7 @@ class Cluster extends Harness {
 
   /** What is spent in each window. */
   spent(userId: string): Map<string, number> {
-    const limits = this.machine.look({ ask: 'look', userId }, this.nowMillis)?.limits ?? [];
+    const limits = this.machine.peek({ ask: 'peek', userId }, this.nowMillis)?.limits ?? [];
     return new Map(limits.map(({ ruleId, limit, remaining }) => [ruleId, limit - remaining]));
   }
 
@@ -188,10 +188,10 @@ function check(cluster: Cluster, oracle: Oracle, rules: ReadonlyMap<string, read
     const spent = cluster.spent(key);
     for (const window of [...rules.values()].flat()) {
       const [least, most] = oracle.spent(window, key, cluster.nowMillis);
-      const told = spent.get(window.id) ?? -1;
-      const isFull = told === window.limit;
-      const words = `${window.id} of ${key} spent ${told} of ${window.limit}, must be ${least} to ${most}`;
-      if (told > most || (told < least && !isFull)) throw new Error(words);
+      const reported = spent.get(window.id) ?? -1;
+      const isFull = reported === window.limit;
+      const words = `${window.id} of ${key} spent ${reported} of ${window.limit}, must be ${least} to ${most}`;
+      if (reported > most || (reported < least && !isFull)) throw new Error(words);
     }
   }
 }

@@ -46,7 +46,7 @@ class Documents extends Harness {
 
   /** By window: what is left of it. */
   left(userId = 'ada'): Record<string, number> {
-    const limits = this.machine.look({ ask: 'look', userId }, this.nowMillis)?.limits ?? [];
+    const limits = this.machine.peek({ ask: 'peek', userId }, this.nowMillis)?.limits ?? [];
     return Object.fromEntries(limits.map(({ ruleId, remaining }) => [ruleId.split('/')[1], remaining]));
   }
 
@@ -252,7 +252,7 @@ describe('a window that is new', () => {
     harness.rules(
       tableOf(2, [{ id: 'a/day', of: 'a' }, { id: 'b/day' }, { id: 'b/hour' }, { id: 'c/day', of: 'c' }]),
     );
-    const limits = harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis)?.limits ?? [];
+    const limits = harness.machine.peek({ ask: 'peek', userId: 'ada' }, harness.nowMillis)?.limits ?? [];
     expect(limits.map(({ remaining }) => remaining)).toEqual([2, 2, 3, 3]);
   });
 });

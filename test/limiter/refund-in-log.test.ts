@@ -68,7 +68,7 @@ describe('a log with refunds', () => {
             model.takeBack(back, now);
           }
           for (let each = 0; each < KEYS; each += 1)
-            expect(toldBy(logs, each, now)).toEqual(expected(model, each, now));
+            expect(reportBy(logs, each, now)).toEqual(expected(model, each, now));
           const runs = Array.from({ length: KEYS }, (_, each) => logs.inspect(each)).flat();
           expect(size.runs).toBe(runs.length);
         }
@@ -106,7 +106,7 @@ describe('a log with refunds', () => {
 
 const RULE = { id: 'rule', limit: LIMIT, windowMillis: WINDOW_MILLIS, clock: 'cluster' } as const;
 
-function toldBy(logs: SlidingLogs, key: number, nowMillis: number): unknown {
+function reportBy(logs: SlidingLogs, key: number, nowMillis: number): unknown {
   const t = Math.max(nowMillis, logs.newestMillis(key));
   const demand = { rule: RULE, t, cost: 1, windowMillis: WINDOW_MILLIS, keptMillis: WINDOW_MILLIS };
   return [

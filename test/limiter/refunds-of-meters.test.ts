@@ -15,7 +15,7 @@ const METERS: readonly Partial<Rule>[] = [
 const SLOW = { limit: 10, windowMillis: 60_000, clock: 'cluster' } as const;
 
 function remaining({ machine, nowMillis }: Harness): number | undefined {
-  return machine.look({ ask: 'look', userId: 'ada' }, nowMillis)?.limits[0]?.remaining;
+  return machine.peek({ ask: 'peek', userId: 'ada' }, nowMillis)?.limits[0]?.remaining;
 }
 
 /** A key that was granted 4 under an id and 3 without. */

@@ -103,13 +103,13 @@ class Replicas {
 
   #apply(data: Uint8Array): Decision | undefined {
     const position = this.#leader.next();
-    let told: Decision | undefined;
+    let reported: Decision | undefined;
     this.#leader.machine.apply(decodeCommand(data), position, (_, decision) => {
-      told = decision;
+      reported = decision;
     });
     this.#follower.apply(decodeCommand(data), position);
     this.#log.push({ data, position });
-    return told;
+    return reported;
   }
 
   /** The follower restarts from the snapshot begun last, and applies what came since. */
@@ -127,7 +127,7 @@ class Replicas {
   check(): void {
     const { machine, nowMillis } = this.#leader;
     for (const userId of USERS) {
-      const [limit] = machine.look({ ask: 'look', userId }, nowMillis)?.limits ?? [];
+      const [limit] = machine.peek({ ask: 'peek', userId }, nowMillis)?.limits ?? [];
       const spent = this.#naive.spent(userId, nowMillis);
       expectSame(spent <= LIMIT, true);
       expectSame(

@@ -17,8 +17,8 @@ const R1 = { userId: 'ada', requestId: 'r1' };
 const DAY_MILLIS = 86_400_000;
 const REFUND = { ask: 'refund', ...R1 } as const;
 
-function standing(harness: Harness): unknown {
-  return harness.machine.look({ ask: 'look', userId: 'ada', ruleId: 'rule0' }, harness.nowMillis)?.limits[0];
+function keyStatus(harness: Harness): unknown {
+  return harness.machine.peek({ ask: 'peek', userId: 'ada', ruleId: 'rule0' }, harness.nowMillis)?.limits[0];
 }
 
 describe('a refund', () => {
@@ -32,10 +32,10 @@ describe('a refund', () => {
       refund: { refunded: true, cost: 2 },
     };
     expect(harness.one(REFUND)).toMatchObject(refunded);
-    expect(standing(harness)).toMatchObject({ remaining: 3, retryAfterMillis: 0, resetMillis: 0 });
+    expect(keyStatus(harness)).toMatchObject({ remaining: 3, retryAfterMillis: 0, resetMillis: 0 });
     harness.one({ userId: 'ada' });
     expect(harness.one(REFUND)).toMatchObject(refunded);
-    expect(standing(harness)).toMatchObject({ remaining: 2 });
+    expect(keyStatus(harness)).toMatchObject({ remaining: 2 });
   });
 
   it('of an unknown grant, or of another user, changes nothing', () => {
@@ -59,7 +59,7 @@ describe('a refund', () => {
     expect(harness.one(R1)).toMatchObject({ allowed: false, refusal: 'refunded' });
     expect(harness.machine.isRemembered(R1)).toBe(true);
     expect(harness.one({ ...R1, cost: 2 })).toMatchObject({ refusal: 'request_id_reused' });
-    expect(standing(harness)).toMatchObject({ remaining: 3 });
+    expect(keyStatus(harness)).toMatchObject({ remaining: 3 });
     harness.nowMillis += 20_000;
     expect(harness.one(R1)).toMatchObject({ refusal: 'refunded' });
     harness.nowMillis += 1;
@@ -102,9 +102,9 @@ describe('a refund', () => {
   it('takes its cost from the grants of the same millisecond, and leaves the others', () => {
     const harness = harnessWith({ limit: 5 });
     harness.ask({ userId: 'ada', cost: 2 }, { ...R1, cost: 3 });
-    expect(standing(harness)).toMatchObject({ remaining: 0 });
+    expect(keyStatus(harness)).toMatchObject({ remaining: 0 });
     harness.one(REFUND);
-    expect(standing(harness)).toMatchObject({ remaining: 3, resetMillis: 1_001 });
+    expect(keyStatus(harness)).toMatchObject({ remaining: 3, resetMillis: 1_001 });
   });
 
   it('of the newest grant does not turn the time of its key back', () => {
@@ -125,7 +125,7 @@ describe('a refund', () => {
     expect(harness.machine.stats().keys).toBe(0);
     harness.one({ userId: 'ada' });
     expect(harness.one(REFUND).refund?.refunded).toBe(true);
-    expect(standing(harness)).toMatchObject({ remaining: 1 });
+    expect(keyStatus(harness)).toMatchObject({ remaining: 1 });
   });
 
   it('works for a key whose rule has left the table', () => {
@@ -142,9 +142,9 @@ describe('a refund', () => {
     harness.one({ userId: 'ada' });
     harness.nowMillis += 100;
     harness.one(R1);
-    expect(standing(harness)).toMatchObject({ retryAfterMillis: 901, resetMillis: 1_001 });
+    expect(keyStatus(harness)).toMatchObject({ retryAfterMillis: 901, resetMillis: 1_001 });
     harness.one(REFUND);
-    expect(standing(harness)).toMatchObject({ remaining: 1, retryAfterMillis: 0, resetMillis: 901 });
+    expect(keyStatus(harness)).toMatchObject({ remaining: 1, retryAfterMillis: 0, resetMillis: 901 });
   });
 
   it('survives a snapshot: no second refund, and the id grants nothing', () => {
@@ -157,7 +157,7 @@ describe('a refund', () => {
     expect(other.machine.hash()).toBe(harness.machine.hash());
     expect([...other.machine.inspect()]).toEqual([...harness.machine.inspect()]);
     expect(other.one(REFUND).refund?.refunded).toBe(true);
-    expect(standing(other)).toMatchObject({ remaining: 2 });
+    expect(keyStatus(other)).toMatchObject({ remaining: 2 });
     expect(other.one({ ...R1, cost: 2 })).toMatchObject({ refusal: 'refunded' });
   });
 

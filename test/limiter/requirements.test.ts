@@ -67,11 +67,11 @@ describe('what was asked', () => {
       const own = all.filter(({ number }) => number.startsWith(document));
       const missing = own.filter(({ cells }) => cells.includes('**Not yet**')).length;
       const differs = own.filter(({ cells }) => cells.includes('**Differs**')).length;
-      const told = new RegExp(
+      const reported = new RegExp(
         `^\\| ${document} [^|]*\\|\\s*(\\d+)\\s*\\|\\s*(\\d+)\\s*\\|\\s*(\\d+)\\s*\\|`,
         'm',
       ).exec(page);
-      expect([document, ...(told ?? []).slice(1).map(Number)]).toEqual([
+      expect([document, ...(reported ?? []).slice(1).map(Number)]).toEqual([
         document,
         own.length - missing - differs,
         missing,

@@ -31,7 +31,7 @@ describe('the version of the rules in an answer', () => {
       expect(machine.quickDenial({ userId: 'ada' }, nowMillis)).toMatchObject({ rulesVersion: version });
       const joint = { userId: 'ada', ruleId: 'rule0', further: [{ userId: 'ada', ruleId: 'rule1' }] };
       expect(machine.quickDenial(joint, nowMillis)).toMatchObject({ rulesVersion: version });
-      expect(machine.look({ ask: 'look', userId: 'ada' }, nowMillis)).toMatchObject({
+      expect(machine.peek({ ask: 'peek', userId: 'ada' }, nowMillis)).toMatchObject({
         rulesVersion: version,
       });
       changed(harness);

@@ -23,8 +23,8 @@ function set(harness: Harness, userId: string, used: number, ...ruleIds: string[
 
 /** What is left at this moment. */
 function left(harness: Harness, userId: string, ruleId = RULE): number {
-  const standing = harness.machine.look({ ask: 'look', userId, ruleId }, harness.nowMillis);
-  return standing!.limits[0]!.remaining;
+  const keyStatus = harness.machine.peek({ ask: 'peek', userId, ruleId }, harness.nowMillis);
+  return keyStatus!.limits[0]!.remaining;
 }
 
 describe.each(METERS)('under %s', (_, meter) => {

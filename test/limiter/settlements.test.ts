@@ -31,9 +31,9 @@ describe('a settled cost', () => {
   // As in AI gateways, which learn how many tokens an answer took when it has ended.
   it('of 1,500 in an hour of 1,000 is recorded, and denies until it has slid out', () => {
     const harness = harnessWith(HOUR);
-    const told = settle(harness, 1_500);
-    expect(told).toMatchObject({ allowed: true, limit: 1_000, remaining: 0 });
-    expect(told.retryAfterMillis).toBe(HOUR_MILLIS + 1);
+    const reported = settle(harness, 1_500);
+    expect(reported).toMatchObject({ allowed: true, limit: 1_000, remaining: 0 });
+    expect(reported.retryAfterMillis).toBe(HOUR_MILLIS + 1);
     expect(millisUntilAllowed(harness)).toBe(HOUR_MILLIS + 1);
     harness.nowMillis += HOUR_MILLIS;
     expect(harness.allows('ada')).toBe(false);
@@ -82,9 +82,9 @@ describe('a settled cost', () => {
   it('is recorded under all limits of its request, even if one of them is full', () => {
     const harness = harnessWith({ ...HOUR, id: 'a', limit: 2 }, { ...HOUR, id: 'b', limit: 10 });
     const further = [{ userId: 'acme', ruleId: 'b', cost: 4 }];
-    const told = settle(harness, 4, { ruleId: 'a', askedDigest: 1, further });
-    expect(told).toMatchObject({ allowed: true, ruleId: 'a', remaining: 0 });
-    expect(told.limits?.map(({ remaining }) => remaining)).toEqual([0, 6]);
+    const reported = settle(harness, 4, { ruleId: 'a', askedDigest: 1, further });
+    expect(reported).toMatchObject({ allowed: true, ruleId: 'a', remaining: 0 });
+    expect(reported.limits?.map(({ remaining }) => remaining)).toEqual([0, 6]);
     expect(harness.one({ userId: 'acme', ruleId: 'b', cost: 7 }).allowed).toBe(false);
     expect(harness.one({ userId: 'acme', ruleId: 'b', cost: 6 }).allowed).toBe(true);
   });

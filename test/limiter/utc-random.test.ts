@@ -105,8 +105,8 @@ class History {
     );
     if (recent.length === 0) return;
     const grant = this.random.pick(recent);
-    const [told] = this.harness.ask({ ask: 'refund', userId: 'ada', requestId: grant.id });
-    check(told?.refund?.refunded === true, () => `${grant.id} is not known`);
+    const [reported] = this.harness.ask({ ask: 'refund', userId: 'ada', requestId: grant.id });
+    check(reported?.refund?.refunded === true, () => `${grant.id} is not known`);
     grant.isRefunded = true;
     grant.isRefundedLate = grant.steps < this.steps;
   }

@@ -1,16 +1,16 @@
 /** Helpers for matching tests: partitions with scripted answers behind `MatchedRequests`. */
 import { expect } from 'vitest';
-import type { AllowAnswer, Decision, LimitStanding, Unavailable } from '../../src/api/answer.ts';
+import type { AllowAnswer, Decision, LimitStatus, Unavailable } from '../../src/api/answer.ts';
 import type { CustomerAnswer } from '../../src/api/customer.ts';
 import type { AskAnswer, Question } from '../../src/api/question.ts';
-import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import type { PeekAnswer, PeekRequest } from '../../src/api/peek.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
 import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { MatchedRequests } from '../../src/matching/matched-requests.ts';
 import { ANY_RULE } from '../../src/api/stated-rule.ts';
-import { RuleBook } from '../../src/matching/rule-book.ts';
+import { RuleSet } from '../../src/matching/rule-set.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 
 const DOCUMENT = `
@@ -28,26 +28,26 @@ interface Asked {
   readonly answer: (answer: AllowAnswer | RefundAnswer | CustomerAnswer) => void;
 }
 
-export function bookOf(version: number, document = DOCUMENT): RuleBook {
+export function ruleSetOf(version: number, document = DOCUMENT): RuleSet {
   const read = readRules(document);
   if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
-  return new RuleBook(version, read.definitions);
+  return new RuleSet(version, read.definitions);
 }
 
-export function standingBy(rulesVersion: number): LookAnswer {
+export function statusBy(rulesVersion: number): PeekAnswer {
   const decided = { term: 1, index: 5, timeMillis: 8 };
-  return { kind: 'standing', standing: { limits: [], decided, rulesVersion } };
+  return { kind: 'keyStatus', keyStatus: { limits: [], decided, rulesVersion } };
 }
 
 /** The status of a limit. @param more further numbers, or further fields of the answer */
-export function limitStanding(
+export function limitStatus(
   ruleId: string,
-  more: Partial<LimitStanding> = {},
-): Extract<LookAnswer, { kind: 'standing' }> {
+  more: Partial<LimitStatus> = {},
+): Extract<PeekAnswer, { kind: 'keyStatus' }> {
   const numbers = { limit: 10, windowMillis: 60_000, remaining: 0, retryAfterMillis: 0, resetMillis: 9 };
   const decided = { term: 3, index: 6, timeMillis: 9 };
-  const standing = { limits: [{ ruleId, ...numbers, ...more }], decided, rulesVersion: 7 };
-  return { kind: 'standing', standing };
+  const keyStatus = { limits: [{ ruleId, ...numbers, ...more }], decided, rulesVersion: 7 };
+  return { kind: 'keyStatus', keyStatus };
 }
 
 /** Keys of each descriptor have a partition of their own. */
@@ -55,18 +55,18 @@ const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3,
 
 export class Bench {
   /** Rules that were in force recently, newest first. */
-  earlier: readonly RuleBook[] = [];
+  earlier: readonly RuleSet[] = [];
   readonly asked: Asked[] = [];
-  readonly told: { readonly answer: AskAnswer; readonly partition: number }[] = [];
-  book: RuleBook | 'starting' = bookOf(7);
+  readonly reported: { readonly answer: AskAnswer; readonly partition: number }[] = [];
+  ruleSet: RuleSet | 'starting' = ruleSetOf(7);
   now = 1_000;
   /** What the leader of any partition says of the rules. */
-  inForce: LookAnswer = standingBy(7);
+  inForce: PeekAnswer = statusBy(7);
   /** Who was asked for it. */
-  readonly confirmations: LookRequest[] = [];
+  readonly confirmations: PeekRequest[] = [];
   /** By rule: the answer to a peek after another limit has denied; absent: unavailable. */
-  readonly standings = new Map<string, LookAnswer>();
-  readonly lookedAt: { readonly request: LookRequest; readonly deadlineMillis: number }[] = [];
+  readonly keyStatuses = new Map<string, PeekAnswer>();
+  readonly peekedAt: { readonly request: PeekRequest; readonly deadlineMillis: number }[] = [];
   /** If present, peeks wait here instead of being answered at once. */
   held: (() => void)[] | undefined;
   /** An answer for everybody, given at once. */
@@ -77,15 +77,15 @@ export class Bench {
   readonly tried: { readonly ruleId: string; readonly wouldAllow: boolean }[] = [];
   readonly requests = new MatchedRequests({
     earlier: () => this.earlier,
-    book: () => this.book,
+    ruleSet: () => this.ruleSet,
     partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
     ask: (request, done, deadlineMillis) => {
-      if (request.ask === 'look' && request.ruleId === ANY_RULE) {
+      if (request.ask === 'peek' && request.ruleId === ANY_RULE) {
         this.confirmations.push(request);
         done(this.inForce as never, 0);
-      } else if (request.ask === 'look') {
-        this.lookedAt.push({ request, deadlineMillis });
-        const answer = (): void => done((this.standings.get(request.ruleId ?? '') ?? GONE) as never, 0);
+      } else if (request.ask === 'peek') {
+        this.peekedAt.push({ request, deadlineMillis });
+        const answer = (): void => done((this.keyStatuses.get(request.ruleId ?? '') ?? GONE) as never, 0);
         if (this.held === undefined) answer();
         else this.held.push(answer);
       } else if (this.refuses !== undefined) done(this.refuses, 0);
@@ -95,7 +95,7 @@ export class Bench {
     tried: (ruleId, wouldAllow) => this.tried.push({ ruleId, wouldAllow }),
     newAttempt: () => this.asked.length + 1,
     monotonicMillis: () => this.now,
-    doorMillis: () => this.now,
+    listenerMillis: () => this.now,
     deadlineMillis: 500,
     waitingMax: 2,
     degraded: new DegradedDecisions({
@@ -107,20 +107,20 @@ export class Bench {
 
   ask(descriptors: Readonly<Record<string, string>>, more: Partial<Question> = {}): void {
     const request = { descriptors: new Map(Object.entries(descriptors)), ...more } as const;
-    this.requests.ask(request, (answer, partition) => this.told.push({ answer, partition }));
+    this.requests.ask(request, (answer, partition) => this.reported.push({ answer, partition }));
   }
 
   /** What is asked for a key that begins so by a rule that binds, and was not answered yet. */
   of(key: string): Asked & { readonly request: AllowRequest } {
     const found = this.asked.findLast(({ request }) => {
-      const isTrial = 'ruleId' in request && request.ruleId === 'trial/minute';
-      return !isTrial && request.userId.startsWith(key);
+      const isShadowed = 'ruleId' in request && request.ruleId === 'trial/minute';
+      return !isShadowed && request.userId.startsWith(key);
     });
     return (found ?? expect.fail(`nobody asked for ${key}`)) as Asked & { readonly request: AllowRequest };
   }
 
   /** What the rule in shadow, which counts by address as `net` does, was asked. */
-  get trial(): Asked {
+  get shadow(): Asked {
     const found = this.asked.find(({ request }) => 'ruleId' in request && request.ruleId === 'trial/minute');
     return found ?? expect.fail('nobody asked the rule in shadow');
   }

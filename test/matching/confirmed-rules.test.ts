@@ -1,6 +1,6 @@
 /** Tests that a request without a limit is let through only by rules that are in force. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Bench, bookOf, GONE, standingBy } from './bench.ts';
+import { Bench, ruleSetOf, GONE, statusBy } from './bench.ts';
 
 const FREE = { tenant: 'acme' };
 const UNLIMITED = { kind: 'unlimited', rulesVersion: 7 };
@@ -10,28 +10,28 @@ const OPEN = 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute },
 
 let bench: Bench;
 
-function told(): unknown[] {
-  return bench.told.map(({ answer }) => answer);
+function reported(): unknown[] {
+  return bench.reported.map(({ answer }) => answer);
 }
 
 beforeEach(() => {
   bench = new Bench();
-  bench.book = bookOf(7, DOCUMENT);
+  bench.ruleSet = ruleSetOf(7, DOCUMENT);
 });
 
 describe('a request that no rule of this node limits', () => {
   it.each([6, 7])('is let through where a leader has the rules of version %i', (version) => {
-    bench.inForce = standingBy(version);
+    bench.inForce = statusBy(version);
     bench.ask(FREE);
-    expect(told()).toEqual([UNLIMITED]);
+    expect(reported()).toEqual([UNLIMITED]);
   });
 
   it('waits for the rules in force where those are newer, and is decided by them', () => {
-    bench.inForce = standingBy(8);
+    bench.inForce = statusBy(8);
     bench.ask(FREE);
     bench.requests.tick();
-    expect(told()).toEqual([]);
-    bench.book = bookOf(8, 'rules: [{ id: tenant, key: tenant, windows: { limit: 2, per: minute } }]');
+    expect(reported()).toEqual([]);
+    bench.ruleSet = ruleSetOf(8, 'rules: [{ id: tenant, key: tenant, windows: { limit: 2, per: minute } }]');
     bench.requests.tick();
     expect(bench.asked.map(({ request }) => request)).toMatchObject([
       { userId: 'tenant=acme', ruleId: 'tenant/minute', matchedBy: 8 },
@@ -39,28 +39,28 @@ describe('a request that no rule of this node limits', () => {
   });
 
   it('is refused if this node does not learn of them in time', () => {
-    bench.inForce = standingBy(8);
+    bench.inForce = statusBy(8);
     bench.ask(FREE);
     bench.now += 500;
     bench.requests.tick();
-    expect(told()).toEqual([CHANGED]);
+    expect(reported()).toEqual([CHANGED]);
   });
 
   it('is unavailable if no partition answers, unless the fail modes of all rules are open', () => {
     bench.inForce = GONE;
     bench.ask(FREE);
-    bench.book = bookOf(7, OPEN);
+    bench.ruleSet = ruleSetOf(7, OPEN);
     bench.ask(FREE);
     bench.inForce = { ...GONE, reason: 'not_member' };
     bench.ask(FREE);
-    expect(told()).toEqual([GONE, UNLIMITED, { ...GONE, reason: 'not_member' }]);
+    expect(reported()).toEqual([GONE, UNLIMITED, { ...GONE, reason: 'not_member' }]);
   });
 
   it('is not let through by an answer from before it came', () => {
     bench.ask(FREE);
-    bench.inForce = standingBy(8);
+    bench.inForce = statusBy(8);
     bench.ask(FREE);
-    expect(told()).toEqual([UNLIMITED]);
+    expect(reported()).toEqual([UNLIMITED]);
   });
 
   it('asks the same partition as other requests, and another one if that did not answer', () => {

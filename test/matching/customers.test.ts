@@ -8,7 +8,7 @@ import type { CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts'
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { Question } from '../../src/api/question.ts';
 import { CustomerCache, CUSTOMERS_MAX } from '../../src/matching/customer-cache.ts';
-import { Bench, bookOf, decision, DENIED, GONE, LOST } from './bench.ts';
+import { Bench, ruleSetOf, decision, DENIED, GONE, LOST } from './bench.ts';
 
 const DOCUMENT = `
 rules:
@@ -21,7 +21,7 @@ const PRO: CustomerRecord = { version: 5, tier: 'pro', overrides: [], isBlocked:
 
 function benchOf(document = DOCUMENT): Bench {
   const bench = new Bench();
-  bench.book = bookOf(7, document);
+  bench.ruleSet = ruleSetOf(7, document);
   return bench;
 }
 
@@ -42,7 +42,7 @@ function requestOf(customer: string): Question {
   return { descriptors: new Map([['customer', customer]]) };
 }
 
-function told(record: CustomerRecord): CustomerAnswer {
+function reported(record: CustomerRecord): CustomerAnswer {
   return {
     kind: 'customer',
     outcome: { isDone: true, record, decided: { term: 1, index: 9, timeMillis: 8 } },
@@ -60,7 +60,7 @@ describe('a request of a customer', () => {
     const second = bench.of('customer').request;
     expect(second).toMatchObject({ ruleId: 'pro/minute', requestId: 'r1', guard: { ...guard, version: 5 } });
     bench.of('customer').answer(decision({ ruleId: 'pro/minute' }));
-    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true, ruleId: 'pro/minute' } } }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { allowed: true, ruleId: 'pro/minute' } } }]);
     bench.ask(ADA);
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
     bench.of('customer').answer(changed({ version: 0, overrides: [], isBlocked: false }));
@@ -78,7 +78,7 @@ describe('a request of a customer', () => {
     bench.now += 1_000;
     for (let version = 5; version <= 8; version += 1)
       bench.of('customer').answer(changed({ ...PRO, version }));
-    expect(bench.told).toMatchObject([{ answer: { kind: 'unavailable', reason: 'customer_changed' } }]);
+    expect(bench.reported).toMatchObject([{ answer: { kind: 'unavailable', reason: 'customer_changed' } }]);
   });
 
   it('gives back its reservations before it is asked again, and asks the customer partition last', () => {
@@ -96,7 +96,7 @@ describe('a request of a customer', () => {
     bench.ask(ADA);
     bench.of('customer').answer({ ...changed(PRO), proposed: true } as AllowAnswer);
     expect(bench.asked).toHaveLength(1);
-    expect(bench.told).toMatchObject([{ answer: { reason: 'customer_changed', proposed: true } }]);
+    expect(bench.reported).toMatchObject([{ answer: { reason: 'customer_changed', proposed: true } }]);
   });
 
   it('reads the record through its log first, if no limit is in the partition of the record', () => {
@@ -104,7 +104,7 @@ describe('a request of a customer', () => {
     bench.ask({ customer: 'ada', ip: '10.0.0.1' });
     const read = { ask: 'customer', userId: 'customer=ada', action: { type: 'read' } };
     expect(bench.asked.map(({ request }) => request)).toEqual([read]);
-    bench.of('customer').answer(told(PRO));
+    bench.of('customer').answer(reported(PRO));
     // With its tier there is a limit of its own.
     expect(bench.of('ip').request.requestId).toBeDefined();
     bench.of('ip').answer(decision());
@@ -117,26 +117,26 @@ describe('a request of a customer', () => {
     bench.of('ip').answer(DENIED);
     const read = { ask: 'customer', userId: 'customer=ada', action: { type: 'read' } };
     expect(bench.asked.at(-1)?.request).toEqual(read);
-    expect(bench.told).toEqual([]);
-    bench.of('customer').answer(told(PRO));
+    expect(bench.reported).toEqual([]);
+    bench.of('customer').answer(reported(PRO));
     // Asked anew, with the limits of that tier.
     bench.of('ip').answer(DENIED);
     expect(bench.asked.at(-1)?.request).toEqual(read);
-    bench.of('customer').answer(told(PRO));
+    bench.of('customer').answer(reported(PRO));
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', ifRemembered: true });
     bench.of('customer').answer({ kind: 'invalid', field: 'requestId', message: 'none' });
-    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: false } } }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { allowed: false } } }]);
   });
 
   it('without limits is let through only if the customer is not blocked', () => {
     const bench = benchOf();
     bench.ask({ customer: 'ada' });
-    bench.of('customer').answer(told({ version: 0, overrides: [], isBlocked: false }));
-    expect(bench.told).toMatchObject([{ answer: { kind: 'unlimited' }, partition: 0 }]);
+    bench.of('customer').answer(reported({ version: 0, overrides: [], isBlocked: false }));
+    expect(bench.reported).toMatchObject([{ answer: { kind: 'unlimited' }, partition: 0 }]);
     bench.ask({ customer: 'ada' });
-    bench.of('customer').answer(told({ version: 6, overrides: [], isBlocked: true }));
-    bench.of('customer').answer(told({ version: 6, overrides: [], isBlocked: true }));
-    expect(bench.told[1]).toMatchObject({ answer: { decision: { allowed: false, isBlocked: true } } });
+    bench.of('customer').answer(reported({ version: 6, overrides: [], isBlocked: true }));
+    bench.of('customer').answer(reported({ version: 6, overrides: [], isBlocked: true }));
+    expect(bench.reported[1]).toMatchObject({ answer: { decision: { allowed: false, isBlocked: true } } });
   });
 
   it('of a blocked customer reserves nothing, and still gets the grant of an earlier attempt', () => {
@@ -145,25 +145,27 @@ describe('a request of a customer', () => {
     bench.of('ip').answer(decision());
     bench.of('customer').answer(changed({ ...PRO, isBlocked: true }));
     const before = bench.asked.length;
-    bench.of('customer').answer(told({ ...PRO, isBlocked: true }));
+    bench.of('customer').answer(reported({ ...PRO, isBlocked: true }));
     expect(bench.asked.slice(before).map(({ request }) => request)).toMatchObject([{ ifRemembered: true }]);
     bench.asked.at(-1)?.answer({ kind: 'invalid', field: 'requestId', message: '' });
-    expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
   });
 
   it('whose block has ended in group time is asked again at once, without reading the record first', () => {
     const bench = benchOf();
     bench.ask(ADA);
     bench.of('customer').answer(changed({ ...PRO, isBlocked: true, blockedUntilMillis: 9 }));
-    bench.of('customer').answer(told({ ...PRO, isBlocked: true, blockedUntilMillis: 9 }));
-    expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true, retryAfterMillis: 1 } } }]);
+    bench.of('customer').answer(reported({ ...PRO, isBlocked: true, blockedUntilMillis: 9 }));
+    expect(bench.reported).toMatchObject([
+      { answer: { decision: { isBlocked: true, retryAfterMillis: 1 } } },
+    ]);
     bench.ask(ADA);
     expect(bench.of('customer').request).toMatchObject({ action: { type: 'read' } });
     // At group time 9 or later.
-    bench.of('customer').answer(told(PRO));
+    bench.of('customer').answer(reported(PRO));
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
     bench.of('customer').answer(decision({ ruleId: 'pro/minute' }));
-    expect(bench.told[1]).toMatchObject({ answer: { decision: { allowed: true } } });
+    expect(bench.reported[1]).toMatchObject({ answer: { decision: { allowed: true } } });
     bench.ask(ADA);
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
   });
@@ -176,7 +178,7 @@ describe('a request of a customer', () => {
     const own = { userId: 'customer=ada', requestId: 'r1' };
     expect(bench.of('customer').request).toMatchObject(own);
     bench.of('customer').answer(changed({ ...PRO, isBlocked: true }));
-    bench.of('customer').answer(told({ ...PRO, isBlocked: true }));
+    bench.of('customer').answer(reported({ ...PRO, isBlocked: true }));
     expect(bench.of('customer').request).toMatchObject({ ...own, ifRemembered: true });
   });
 
@@ -184,20 +186,20 @@ describe('a request of a customer', () => {
     const bench = benchOf(`${DOCUMENT}
   - { id: dear, match: { tier: free }, key: customer, group: dear, windows: { limit: 9, per: minute }, cost: 1000000 }`);
     bench.ask(ADA, { cost: 2 });
-    expect(bench.told).toEqual([]);
-    bench.of('customer').answer(told(PRO));
+    expect(bench.reported).toEqual([]);
+    bench.of('customer').answer(reported(PRO));
     bench.of('customer').answer(decision({ ruleId: 'pro/minute' }));
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'pro/minute' } } }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'pro/minute' } } }]);
     bench.ask({ customer: 'bob', tier: 'free' }, { cost: 2 });
-    bench.of('customer=bob').answer(told({ version: 0, overrides: [], isBlocked: false }));
-    expect(bench.told[1]).toMatchObject({ answer: { kind: 'invalid', field: 'cost' } });
+    bench.of('customer=bob').answer(reported({ version: 0, overrides: [], isBlocked: false }));
+    expect(bench.reported[1]).toMatchObject({ answer: { kind: 'invalid', field: 'cost' } });
   });
 
   it.each([GONE, LOST])('whose record nobody can read is refused, $reason', (answer) => {
     const bench = benchOf();
     bench.ask({ customer: 'ada', ip: '10.0.0.1' });
     bench.of('customer').answer(answer);
-    expect(bench.told).toMatchObject([{ answer }]);
+    expect(bench.reported).toMatchObject([{ answer }]);
     expect(bench.asked).toHaveLength(1);
   });
 
@@ -208,11 +210,11 @@ describe('a request of a customer', () => {
     bench.ask({ customer: 'ada', ip: '10.0.0.1' });
     bench.of('customer').answer(GONE);
     bench.of('ip').answer(DENIED);
-    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: false } } }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { allowed: false } } }]);
     bench.ask({ customer: 'ada', ip: '10.0.0.1' });
-    bench.of('customer').answer(told({ ...PRO, isBlocked: true }));
+    bench.of('customer').answer(reported({ ...PRO, isBlocked: true }));
     bench.of('customer').answer(GONE);
-    expect(bench.told[1]).toMatchObject({ answer: GONE });
+    expect(bench.reported[1]).toMatchObject({ answer: GONE });
   });
 });
 
@@ -233,8 +235,8 @@ describe('an operation on a customer', () => {
       ask: 'customer',
       userId: 'customer=ada',
     });
-    bench.of('customer').answer(told(PRO));
-    expect(answers).toEqual([told(PRO)]);
+    bench.of('customer').answer(reported(PRO));
+    expect(answers).toEqual([reported(PRO)]);
     bench.ask(ADA);
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
   });
@@ -260,11 +262,11 @@ function setBy(
   bench: Bench,
   key: string,
   rule: string,
-): { readonly action: unknown; told: CustomerAnswer[] } {
+): { readonly action: unknown; reported: CustomerAnswer[] } {
   const answers: CustomerAnswer[] = [];
   bench.requests.customers.setUsed({ key, rule, used: 3 }, (answer) => answers.push(answer));
   const request = bench.asked.at(-1)?.request as unknown as CustomerRequest | undefined;
-  return { action: request?.action, told: answers };
+  return { action: request?.action, reported: answers };
 }
 
 describe('how much a key has used', () => {
@@ -290,14 +292,14 @@ describe('how much a key has used', () => {
 
   it.each(['net', 'none', '5/1000ms'])('cannot be set for a rule that does not count by it: %s', (rule) => {
     const bench = benchOf(document);
-    expect(setBy(bench, 'user=ada', rule).told).toMatchObject([{ kind: 'invalid', field: 'rule' }]);
+    expect(setBy(bench, 'user=ada', rule).reported).toMatchObject([{ kind: 'invalid', field: 'rule' }]);
     expect(bench.asked).toEqual([]);
   });
 
   it('waits for the rules', () => {
     const bench = new Bench();
-    bench.book = 'starting';
-    expect(setBy(bench, 'user=ada', 'both').told).toMatchObject([{ reason: 'starting' }]);
+    bench.ruleSet = 'starting';
+    expect(setBy(bench, 'user=ada', 'both').reported).toMatchObject([{ reason: 'starting' }]);
   });
 });
 

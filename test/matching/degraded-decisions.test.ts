@@ -1,7 +1,7 @@
 /** Tests that a node reports the begin and the end of decisions by fail mode, once each. */
 import { expect, it } from 'vitest';
 import { DEGRADED_QUIET_MILLIS, DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
-import { bookOf } from './bench.ts';
+import { ruleSetOf } from './bench.ts';
 
 it('reports once when degraded decisions begin, and once when they have ended', () => {
   const changes: (readonly [boolean, number])[] = [];
@@ -12,7 +12,7 @@ it('reports once when degraded decisions begin, and once when they have ended', 
     changed: (isDegraded, decisions) => changes.push([isDegraded, decisions]),
   });
   const document = 'rules: [{ id: a, failMode: open, windows: { limit: 1, per: hour } }]';
-  const matched = bookOf(7, document).limitsFor({ descriptors: new Map([['user', 'ada']]) });
+  const matched = ruleSetOf(7, document).limitsFor({ descriptors: new Map([['user', 'ada']]) });
   const limits = matched.kind === 'limits' ? matched.enforced : [];
   degraded.tick();
   expect(degraded.answer(limits, 7, degraded.take(limits).waitMillis)).toEqual({

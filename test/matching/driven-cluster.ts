@@ -4,7 +4,7 @@ import type { AskAnswer, Question } from '../../src/api/question.ts';
 import type { RefundQuestionAnswer } from '../../src/api/refund.ts';
 import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { MatchedRequests } from '../../src/matching/matched-requests.ts';
-import type { RuleBook } from '../../src/matching/rule-book.ts';
+import type { RuleSet } from '../../src/matching/rule-set.ts';
 import { settleRequest } from '../../src/matching/settlements.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { FakeDriver } from '../partition/fake-driver.ts';
@@ -14,7 +14,7 @@ interface DrivenClusterInit {
   readonly partitionOf: (key: string) => number;
   /** The node that is asked leads these partitions. */
   readonly leads?: readonly number[];
-  readonly book: RuleBook;
+  readonly ruleSet: RuleSet;
   readonly table: RuleTable;
 }
 
@@ -32,16 +32,16 @@ export class DrivenCluster {
   readonly silent = new Set<number>();
   readonly #partitionOf: (key: string) => number;
   #attempts = 0;
-  #book: RuleBook;
-  #earlier: readonly RuleBook[] = [];
+  #ruleSet: RuleSet;
+  #earlier: readonly RuleSet[] = [];
 
-  constructor({ partitions, partitionOf, leads = [], book, table }: DrivenClusterInit) {
+  constructor({ partitions, partitionOf, leads = [], ruleSet, table }: DrivenClusterInit) {
     this.#partitionOf = partitionOf;
-    this.#book = book;
+    this.#ruleSet = ruleSet;
     this.partitions = Array.from({ length: partitions }, () => FakeDriver.leading({ table }));
     this.requests = new MatchedRequests({
       earlier: () => this.#earlier,
-      book: () => this.#book,
+      ruleSet: () => this.#ruleSet,
       partitionOf,
       ask: (request, done) => {
         const partition = partitionOf(request.userId);
@@ -60,7 +60,7 @@ export class DrivenCluster {
       tried: () => undefined,
       newAttempt: () => (this.#attempts += 1),
       monotonicMillis: () => 0,
-      doorMillis: () => 0,
+      listenerMillis: () => 0,
       deadlineMillis: 1_000,
       waitingMax: 1,
       degraded: new DegradedDecisions({
@@ -72,8 +72,8 @@ export class DrivenCluster {
   }
 
   /** Puts other rules in force everywhere. @param earlier rules that were in force recently */
-  follow(book: RuleBook, table: RuleTable, earlier: readonly RuleBook[]): void {
-    this.#book = book;
+  follow(ruleSet: RuleSet, table: RuleTable, earlier: readonly RuleSet[]): void {
+    this.#ruleSet = ruleSet;
     this.#earlier = earlier;
     for (const { partition } of this.partitions) partition.wantRules(table);
     this.#commit();
@@ -85,21 +85,21 @@ export class DrivenCluster {
     cost?: number,
     settle?: true,
   ): AskAnswer {
-    const told: AskAnswer[] = [];
+    const reported: AskAnswer[] = [];
     const question: Question = { descriptors: new Map(Object.entries(descriptors)), requestId, cost, settle };
     if (settle === true && requestId !== undefined)
-      settleRequest(this.requests, question, (answer) => told.push(answer));
-    else this.requests.ask(question, (answer) => told.push(answer));
+      settleRequest(this.requests, question, (answer) => reported.push(answer));
+    else this.requests.ask(question, (answer) => reported.push(answer));
     this.#commit();
-    return told[0] ?? expect.fail('nobody answered');
+    return reported[0] ?? expect.fail('nobody answered');
   }
 
   refund(descriptors: Readonly<Record<string, string>>, requestId: string): RefundQuestionAnswer {
-    const told: RefundQuestionAnswer[] = [];
+    const reported: RefundQuestionAnswer[] = [];
     const refund = { descriptors: new Map(Object.entries(descriptors)), requestId };
-    this.requests.refund(refund, (answer) => told.push(answer));
+    this.requests.refund(refund, (answer) => reported.push(answer));
     this.#commit();
-    return told[0] ?? expect.fail('nobody answered');
+    return reported[0] ?? expect.fail('nobody answered');
   }
 
   /** All that is asked, and what follows from that. */
@@ -113,7 +113,7 @@ export class DrivenCluster {
 
   /** What is left of the limit of a key. */
   left(userId: string, ruleId: string): number | undefined {
-    const [answer] = this.partitions[this.#partitionOf(userId)]!.ask({ ask: 'look', userId, ruleId });
-    return answer?.kind === 'standing' ? answer.standing.limits[0]?.remaining : undefined;
+    const [answer] = this.partitions[this.#partitionOf(userId)]!.ask({ ask: 'peek', userId, ruleId });
+    return answer?.kind === 'keyStatus' ? answer.keyStatus.limits[0]?.remaining : undefined;
   }
 }

@@ -10,7 +10,7 @@ import type { UnavailableReason } from '../../src/api/refusals.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
 import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { MatchedRequests } from '../../src/matching/matched-requests.ts';
-import { RuleBook } from '../../src/matching/rule-book.ts';
+import { RuleSet } from '../../src/matching/rule-set.ts';
 import type { FailMode } from '../../src/rules/rule-definition.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 
@@ -22,39 +22,39 @@ interface Asked {
   readonly answer: (answer: AllowAnswer | RefundAnswer) => void;
 }
 
-export function bookOf(rules: readonly string[]): RuleBook {
+export function ruleSetOf(rules: readonly string[]): RuleSet {
   const read = readRules(
     `rules:\n${rules.map((rule) => `  - { ${rule}, windows: { limit: 9, per: hour } }\n`).join('')}`,
   );
   if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
-  return new RuleBook(7, read.definitions);
+  return new RuleSet(7, read.definitions);
 }
 
 /** Each rule counts by a descriptor of its own name, in a partition of its own. */
 export class Bench {
   readonly asked: Asked[] = [];
-  readonly told: { readonly answer: AskAnswer; readonly partition: number }[] = [];
+  readonly reported: { readonly answer: AskAnswer; readonly partition: number }[] = [];
   /** What was taken from the local fractions of this node and not given back. */
   readonly taken: string[][] = [];
   readonly changes: (readonly [boolean, number])[] = [];
   /** By rule: how long the local fraction has to wait. */
   readonly waits = new Map<string, number>();
   now = 1_000;
-  book: RuleBook | 'starting';
+  ruleSet: RuleSet | 'starting';
   readonly #names: readonly string[];
   readonly requests: MatchedRequests;
 
   constructor(modes: Readonly<Record<string, FailMode>>) {
     this.#names = Object.keys(modes);
-    this.book = bookOf(this.#names.map((id) => `id: ${id}, key: ${id}, failMode: ${modes[id]}`));
+    this.ruleSet = ruleSetOf(this.#names.map((id) => `id: ${id}, key: ${id}, failMode: ${modes[id]}`));
     const monotonicMillis = (): number => this.now;
     this.requests = new MatchedRequests({
       earlier: () => [],
-      book: () => this.book,
+      ruleSet: () => this.ruleSet,
       partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
       ask: (request, done, deadlineMillis) => {
         // After a denial the other limits are peeked at; no answer depends on it here.
-        if (request.ask === 'look') return done(GONE, 0);
+        if (request.ask === 'peek') return done(GONE, 0);
         const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
         this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });
       },
@@ -62,7 +62,7 @@ export class Bench {
       tried: () => undefined,
       newAttempt: () => this.asked.length + 1,
       monotonicMillis,
-      doorMillis: monotonicMillis,
+      listenerMillis: monotonicMillis,
       deadlineMillis: 500,
       waitingMax: 2,
       degraded: new DegradedDecisions({
@@ -81,7 +81,9 @@ export class Bench {
 
   ask(more: Partial<Question> = {}): void {
     const descriptors = new Map(this.#names.map((name) => [name, 'ada']));
-    this.requests.ask({ descriptors, ...more }, (answer, partition) => this.told.push({ answer, partition }));
+    this.requests.ask({ descriptors, ...more }, (answer, partition) =>
+      this.reported.push({ answer, partition }),
+    );
   }
 
   /** Answers what was asked last about a rule. */
@@ -105,12 +107,20 @@ export class Bench {
 }
 
 export function decision(allowed: boolean, more: Partial<Decision> = {}): AllowAnswer {
-  const standing = { limit: 9, windowMillis: 3_600_000, remaining: 4, resetMillis: 9 };
+  const keyStatus = { limit: 9, windowMillis: 3_600_000, remaining: 4, resetMillis: 9 };
   const decided = { term: 1, index: 5, timeMillis: 8 };
   const retryAfterMillis = allowed ? 0 : 300;
   return {
     kind: 'decision',
-    decision: { allowed, ruleId: 'a/hour', ...standing, retryAfterMillis, decided, rulesVersion: 7, ...more },
+    decision: {
+      allowed,
+      ruleId: 'a/hour',
+      ...keyStatus,
+      retryAfterMillis,
+      decided,
+      rulesVersion: 7,
+      ...more,
+    },
   };
 }
 

@@ -23,13 +23,13 @@ describe('a request whose limits are in one partition', () => {
     bench.ask();
     bench.answer('a', undecided(reason));
     // Some reasons are asked again: once more, after the deadline.
-    const isAgain = bench.told.length === 0;
+    const isAgain = bench.reported.length === 0;
     bench.now += 600;
     bench.requests.tick();
     if (isAgain) bench.answer('a', undecided(reason));
     expect(isAgain).toBe(reason === 'rules_changed');
     const isFollowed = followed.includes(reason);
-    expect(bench.told).toEqual([
+    expect(bench.reported).toEqual([
       { answer: isFollowed ? degraded(true, 'a') : undecided(reason), partition: 0 },
     ]);
   });
@@ -43,8 +43,8 @@ describe('a request whose limits are in one partition', () => {
     const bench = new Bench({ a: 'open' });
     bench.ask();
     bench.answer('a', answer);
-    const told = answer.kind === 'decision' ? { ...answer, key: 'a=ada' } : answer;
-    expect(bench.told).toEqual([{ answer: told, partition: 0 }]);
+    const reported = answer.kind === 'decision' ? { ...answer, key: 'a=ada' } : answer;
+    expect(bench.reported).toEqual([{ answer: reported, partition: 0 }]);
     expect(bench.changes).toEqual([]);
   });
 
@@ -56,14 +56,14 @@ describe('a request whose limits are in one partition', () => {
     bench.waits.set('a', WAIT);
     bench.ask();
     bench.answer('a', LOST);
-    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'a'), degraded(false, 'a')]);
+    expect(bench.reported.map(({ answer }) => answer)).toEqual([degraded(true, 'a'), degraded(false, 'a')]);
   });
 
   it('is refused while this node knows no rules at all', () => {
     const bench = new Bench({ a: 'open' });
-    bench.book = 'starting';
+    bench.ruleSet = 'starting';
     bench.ask();
-    expect(bench.told).toEqual([{ answer: undecided('starting'), partition: 0 }]);
+    expect(bench.reported).toEqual([{ answer: undecided('starting'), partition: 0 }]);
   });
 });
 
@@ -74,7 +74,7 @@ const CASES = FAIL_MODES.flatMap((first) =>
   FAIL_MODES.flatMap((second) =>
     ENDS.flatMap((firstEnds) =>
       ENDS.flatMap((secondEnds) =>
-        [true, false].map((hasShare) => ({ first, second, firstEnds, secondEnds, hasShare })),
+        [true, false].map((hasPart) => ({ first, second, firstEnds, secondEnds, hasPart })),
       ),
     ),
   ),
@@ -84,16 +84,16 @@ const CASES = FAIL_MODES.flatMap((first) =>
  * The expected outcome, written from the promise alone: a denial denies, then `closed` refuses, then the local
  * fraction is asked.
  */
-function expected({ first, second, firstEnds, secondEnds, hasShare }: (typeof CASES)[number]): string {
+function expected({ first, second, firstEnds, secondEnds, hasPart }: (typeof CASES)[number]): string {
   if (secondEnds === 'denied') return 'denied';
   const gone = [...(firstEnds === 'gone' ? [first] : []), ...(secondEnds === 'gone' ? [second] : [])];
   if (secondEnds === 'gone' && second === 'closed') return 'unavailable';
   // The local fraction is asked before the first limit.
-  if (secondEnds === 'gone' && second === 'local' && !hasShare) return 'held back';
+  if (secondEnds === 'gone' && second === 'local' && !hasPart) return 'held back';
   if (firstEnds === 'denied') return 'denied';
   if (gone.length === 0) return 'granted';
   if (gone.includes('closed')) return 'unavailable';
-  return gone.includes('local') && !hasShare ? 'held back' : 'let through';
+  return gone.includes('local') && !hasPart ? 'held back' : 'let through';
 }
 
 function nameOf(answer: AskAnswer): string {
@@ -105,11 +105,11 @@ function nameOf(answer: AskAnswer): string {
 describe('a request whose limits are in two partitions', () => {
   it.each(CASES)('$first $firstEnds, $second $secondEnds, with a share: $hasShare', ({ ...one }) => {
     const bench = new Bench({ a: one.first, b: one.second });
-    if (!one.hasShare) bench.waits.set('a', WAIT).set('b', WAIT);
+    if (!one.hasPart) bench.waits.set('a', WAIT).set('b', WAIT);
     bench.ask();
     bench.answer('b', ANSWERS[one.secondEnds]);
-    if (bench.told.length === 0) bench.answer('a', ANSWERS[one.firstEnds]);
-    expect(bench.told.map(({ answer }) => nameOf(answer))).toEqual([expected(one)]);
+    if (bench.reported.length === 0) bench.answer('a', ANSWERS[one.firstEnds]);
+    expect(bench.reported.map(({ answer }) => nameOf(answer))).toEqual([expected(one)]);
     // What was reserved is used, or given back.
     const isUsed = ['granted', 'let through'].includes(expected(one));
     expect(bench.refunded).toEqual(one.secondEnds === 'granted' && !isUsed ? ['b'] : []);
@@ -144,14 +144,14 @@ describe('a request whose limits are in two partitions', () => {
       degraded(false, 'b'),
     ],
     ['there was one', GRANTED, GRANTED],
-  ])('that is held back is told the grant of an earlier attempt, if %s: %#', (_, remembered, told) => {
+  ])('that is held back is told the grant of an earlier attempt, if %s: %#', (_, remembered, reported) => {
     const bench = new Bench({ a: 'closed', b: 'local' });
     bench.waits.set('b', WAIT);
     bench.ask({ requestId: 'r1' });
     bench.answer('b', GONE);
     expect(bench.asked[1]?.request).toMatchObject({ requestId: 'r1', ifRemembered: true });
     bench.answer('a', remembered);
-    expect(bench.told.map(({ answer }) => answer)).toMatchObject([told]);
+    expect(bench.reported.map(({ answer }) => answer)).toMatchObject([reported]);
   });
 
   it('names all rules that could not be decided, each once', () => {
@@ -160,7 +160,7 @@ describe('a request whose limits are in two partitions', () => {
     bench.answer('b', LOST);
     bench.answer('c', GRANTED);
     bench.answer('a', GONE);
-    expect(bench.told).toEqual([{ answer: degraded(true, 'a', 'b'), partition: 0 }]);
+    expect(bench.reported).toEqual([{ answer: degraded(true, 'a', 'b'), partition: 0 }]);
     expect(bench.refunded).toEqual([]);
   });
 
@@ -169,7 +169,7 @@ describe('a request whose limits are in two partitions', () => {
     bench.ask();
     bench.answer('b', LOST);
     bench.answer('c', DENIED);
-    expect(bench.told.map(({ answer }) => nameOf(answer))).toEqual(['denied']);
+    expect(bench.reported.map(({ answer }) => nameOf(answer))).toEqual(['denied']);
     // It may have been granted.
     expect(bench.refunded).toEqual(['b']);
     expect(bench.wasAsked('a')).toBe(false);
@@ -183,7 +183,7 @@ describe('a request whose limits are in two partitions', () => {
     bench.answer('c', GRANTED);
     // It is asked for a grant of before alone, and there is none.
     bench.answer('a', { kind: 'invalid', field: 'requestId', message: 'none' });
-    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(false, 'b')]);
+    expect(bench.reported.map(({ answer }) => answer)).toEqual([degraded(false, 'b')]);
     expect(bench.refunded).toEqual(['c']);
   });
 
@@ -193,7 +193,7 @@ describe('a request whose limits are in two partitions', () => {
     bench.ask({ requestId: 'r1' });
     bench.answer('b', GRANTED);
     bench.answer('a', LOST);
-    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(false, 'a')]);
+    expect(bench.reported.map(({ answer }) => answer)).toEqual([degraded(false, 'a')]);
     expect(bench.refunded).toEqual([]);
   });
 
@@ -203,7 +203,7 @@ describe('a request whose limits are in two partitions', () => {
     bench.answer('b', GONE);
     bench.answer('c', GRANTED);
     bench.answer('a', { ...GRANTED, isRepeat: true } as AllowAnswer);
-    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
+    expect(bench.reported.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
     expect(bench.refunded).toEqual(['c']);
   });
 
@@ -212,11 +212,11 @@ describe('a request whose limits are in two partitions', () => {
     bench.ask();
     bench.answer('b', GONE);
     bench.answer('c', undecided('rules_changed'));
-    expect(bench.told).toEqual([]);
+    expect(bench.reported).toEqual([]);
     bench.requests.tick();
     bench.answer('b', GRANTED);
     bench.answer('c', GRANTED);
     bench.answer('a', GRANTED);
-    expect(bench.told.map(({ answer }) => nameOf(answer))).toEqual(['granted']);
+    expect(bench.reported.map(({ answer }) => nameOf(answer))).toEqual(['granted']);
   });
 });

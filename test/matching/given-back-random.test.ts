@@ -7,7 +7,7 @@
 import { describe, expect, it } from 'vitest';
 import { Random } from '../sim/random.ts';
 import { tableOf } from '../partition/fake-driver.ts';
-import { bookOf } from './bench.ts';
+import { ruleSetOf } from './bench.ts';
 import { DrivenCluster } from './driven-cluster.ts';
 
 const LIMITS = { user: 12, org: 20, team: 30 } as const;
@@ -33,7 +33,7 @@ interface Use {
 }
 
 /** An answer, and what must be in it. */
-interface Told {
+interface Reported {
   readonly found: object;
   readonly expected: object;
 }
@@ -50,7 +50,7 @@ class Story {
       partitions: 3,
       partitionOf: (key) => DIMENSIONS.findIndex((dimension) => key.startsWith(dimension)),
       leads: [0, 1, 2].filter(() => this.#random.chance(0.5)),
-      book: bookOf(7, DOCUMENT),
+      ruleSet: ruleSetOf(7, DOCUMENT),
       table: TABLE,
     });
   }
@@ -71,7 +71,7 @@ class Story {
     );
   }
 
-  step(): readonly Told[] {
+  step(): readonly Reported[] {
     const random = this.#random;
     const known = this.#uses.length;
     const id = known > 0 && random.chance(0.6) ? random.below(known) : known;
@@ -99,7 +99,7 @@ class Story {
     return [answered, this.#left()];
   }
 
-  #ask(use: Use, requestId: string): Told {
+  #ask(use: Use, requestId: string): Reported {
     const { descriptors, cost } = use;
     const fits = this.#leftOf(use).every((left) => left >= cost);
     const found = this.#cluster.ask(descriptors, requestId, cost);
@@ -112,14 +112,14 @@ class Story {
     return { found, expected: { kind: 'decision', decision: { allowed: true, remaining } } };
   }
 
-  #refund(use: Use, requestId: string): Told {
+  #refund(use: Use, requestId: string): Reported {
     const found = this.#cluster.refund(use.descriptors, requestId);
     this.seen.refunded += use.isGranted && !use.isRefunded ? 1 : 0;
     use.isRefunded = use.isGranted;
     return { found, expected: { kind: 'refund', refund: { refunded: use.isGranted }, kept: [] } };
   }
 
-  #settle(use: Use, requestId: string): Told {
+  #settle(use: Use, requestId: string): Reported {
     const found = this.#cluster.ask(use.descriptors, requestId, use.settledCost, true);
     // A settlement that was settled before, without an estimate, repeats what was left then.
     const isRepeated = use.isSettled && !use.isGranted;
@@ -132,7 +132,7 @@ class Story {
   }
 
   /** What every key has left. */
-  #left(): Told {
+  #left(): Reported {
     const found: Record<string, number | undefined> = {};
     const expected: Record<string, number> = {};
     for (const dimension of DIMENSIONS)

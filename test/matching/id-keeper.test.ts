@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { MatchedLimit } from '../../src/matching/matched-limit.ts';
-import { sharesOf } from '../../src/matching/share-outcome.ts';
-import { Bench, bookOf, decision, FROM } from './bench.ts';
+import { partsOfRequest } from '../../src/matching/part-outcome.ts';
+import { Bench, ruleSetOf, decision, FROM } from './bench.ts';
 
 /** Which partition the user's key lies in, and which all others. */
 function partitionOf(key: string): number {
@@ -15,7 +15,7 @@ function partitionOf(key: string): number {
 /** Which key is asked under the id, if the rules are in this order. */
 function keeperOf(rules: readonly string[], from: Readonly<Record<string, string>>): string {
   const bench = new Bench();
-  bench.book = bookOf(7, `rules: [${rules.join(', ')}]`);
+  bench.ruleSet = ruleSetOf(7, `rules: [${rules.join(', ')}]`);
   bench.ask(from, { requestId: 'r1' });
   for (let asked = 0; asked < bench.asked.length; asked += 1) bench.asked[asked]?.answer(decision());
   const [keeper, ...others] = bench.asked.filter(({ request }) => request.requestId === 'r1');
@@ -50,7 +50,7 @@ describe('the id of a request', () => {
       (userId) => ({ userId }) as MatchedLimit,
     );
     for (const ordered of [limits, limits.toReversed()]) {
-      const firsts = sharesOf(ordered, partitionOf).map((share) => share.limits[0].userId);
+      const firsts = partsOfRequest(ordered, partitionOf).map((part) => part.limits[0].userId);
       expect(firsts).toEqual(['user=ada', 'endpoint=/dear']);
     }
   });

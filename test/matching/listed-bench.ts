@@ -1,7 +1,7 @@
 /** Helpers for tests of requests of lists, with scripted peeks. */
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
-import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
-import { Bench, bookOf } from './bench.ts';
+import type { PeekAnswer, PeekRequest } from '../../src/api/peek.ts';
+import { Bench, ruleSetOf } from './bench.ts';
 
 export const DOCUMENT = `
 domain: edge
@@ -16,7 +16,7 @@ descriptors:
     rate_limit: { unit: second, requests_per_unit: 5 }
   - key: vip
     rate_limit: { unlimited: true, replaces: [{ name: per_user }] }
-  - key: trial
+  - key: shadow
     shadow_mode: true
     rate_limit: { unit: second, requests_per_unit: 1 }
   - key: probe
@@ -38,26 +38,26 @@ export const IP = listOf({ ip: '10.0.0.1' });
 
 export class ListedBench extends Bench {
   readonly listed: ListedAnswer[] = [];
-  readonly looks: { readonly request: LookRequest; readonly answer: (answer: LookAnswer) => void }[] = [];
+  readonly peeks: { readonly request: PeekRequest; readonly answer: (answer: PeekAnswer) => void }[] = [];
 
   constructor() {
     super();
-    this.book = bookOf(7, DOCUMENT);
+    this.ruleSet = ruleSetOf(7, DOCUMENT);
   }
 
   askLists(lists: readonly List[], domain = 'edge'): void {
     this.requests.askListed(
       { domain, lists },
-      (request, done) => this.looks.push({ request, answer: (answer) => done(answer, 0) }),
+      (request, done) => this.peeks.push({ request, answer: (answer) => done(answer, 0) }),
       (answer) => this.listed.push(answer),
     );
   }
 
   stand(retryAfterMillis: number): void {
     const limit = { ruleId: IP_RULE, limit: 5, windowMillis: 1_000, remaining: 1, resetMillis: 9 };
-    this.looks[0]!.answer({
-      kind: 'standing',
-      standing: {
+    this.peeks[0]!.answer({
+      kind: 'keyStatus',
+      keyStatus: {
         limits: [{ ...limit, retryAfterMillis }],
         decided: { term: 1, index: 5, timeMillis: 8 },
         rulesVersion: 7,

@@ -1,6 +1,6 @@
 /** Tests requests of lists of descriptors: each list gets an outcome, and all are charged or none. */
 import { describe, expect, it } from 'vitest';
-import { bookOf, decision, DENIED, GONE } from './bench.ts';
+import { ruleSetOf, decision, DENIED, GONE } from './bench.ts';
 import { DOCUMENT, IP, IP_RULE, ListedBench, listOf, USER, USER_RULE } from './listed-bench.ts';
 
 describe('a request of lists', () => {
@@ -16,8 +16,13 @@ describe('a request of lists', () => {
         kind: 'listed',
         allowed: true,
         lists: [
-          { kind: 'limited', isOver: false, name: '', standing: { ruleId: IP_RULE, remaining: 2 } },
-          { kind: 'limited', isOver: false, name: 'per_user', standing: { ruleId: USER_RULE, remaining: 4 } },
+          { kind: 'limited', isOver: false, name: '', limitStatus: { ruleId: IP_RULE, remaining: 2 } },
+          {
+            kind: 'limited',
+            isOver: false,
+            name: 'per_user',
+            limitStatus: { ruleId: USER_RULE, remaining: 4 },
+          },
           { kind: 'free' },
         ],
       },
@@ -26,7 +31,7 @@ describe('a request of lists', () => {
 
   it('is also under rules by name, for which each list is a set of descriptors', () => {
     const bench = new ListedBench();
-    bench.book = bookOf(
+    bench.ruleSet = ruleSetOf(
       7,
       'rules: [{ id: user, key: user, windows: [{limit: 9, per: minute}, {limit: 99, per: day}] }, { id: ip, key: ip, shadow: true, windows: {limit: 1, per: day} }]',
     );
@@ -50,7 +55,7 @@ describe('a request of lists', () => {
       {
         allowed: true,
         lists: [
-          { kind: 'limited', isOver: false, standing: { ruleId: 'user/day', remaining: 4 } },
+          { kind: 'limited', isOver: false, limitStatus: { ruleId: 'user/day', remaining: 4 } },
           { kind: 'free' },
           { kind: 'free' },
         ],
@@ -77,8 +82,8 @@ describe('a request of lists', () => {
         allowed: false,
         lists: [
           { kind: 'limited', isOver: false, name: 'per_user' },
-          { kind: 'limited', isOver: false, standing: { remaining: 5 } },
-          { kind: 'limited', isOver: true, standing: { remaining: 0, retryAfterMillis: 300 } },
+          { kind: 'limited', isOver: false, limitStatus: { remaining: 5 } },
+          { kind: 'limited', isOver: true, limitStatus: { remaining: 0, retryAfterMillis: 300 } },
         ],
       },
     ]);
@@ -91,7 +96,7 @@ describe('a request of lists', () => {
     bench.of('ip').answer(decision({ ruleId: IP_RULE, limit: 5, remaining: 3 }));
     bench.of('user').answer(DENIED);
     expect(bench.listed).toMatchObject([
-      { allowed: false, lists: [{ isOver: true }, { isOver: false, standing: { remaining: 5 } }] },
+      { allowed: false, lists: [{ isOver: true }, { isOver: false, limitStatus: { remaining: 5 } }] },
     ]);
     expect(bench.refunds()).toMatchObject([{ userId: 'ip=10.0.0.1' }]);
   });
@@ -101,7 +106,7 @@ describe('a request of lists', () => {
     ['for a time', 700, 708, { kind: 'limited', isOver: true, name: '', blockedMillis: 700 }],
   ])(
     'tells how long a key is blocked that is blocked %s, asked or looked at',
-    (_, retryAfterMillis, until, told) => {
+    (_, retryAfterMillis, until, reported) => {
       const bench = new ListedBench();
       bench.askLists([IP]);
       bench
@@ -110,13 +115,13 @@ describe('a request of lists', () => {
       bench.askLists([listOf({ ip: '10.0.0.1' }, { cost: 0 })]);
       const decided = { term: 1, index: 5, timeMillis: 8 };
       const block = { isBlocked: true, ...(until !== undefined && { blockedUntilMillis: until }) } as const;
-      bench.looks[0]!.answer({
-        kind: 'standing',
-        standing: { limits: [], ...block, decided, rulesVersion: 7 },
+      bench.peeks[0]!.answer({
+        kind: 'keyStatus',
+        keyStatus: { limits: [], ...block, decided, rulesVersion: 7 },
       });
       expect(bench.listed.map((answer) => answer.kind === 'listed' && answer.lists)).toEqual([
-        [told],
-        [told],
+        [reported],
+        [reported],
       ]);
     },
   );
@@ -167,17 +172,17 @@ describe('a request of lists', () => {
 
   it('asks shadow rules without waiting for them', () => {
     const bench = new ListedBench();
-    bench.askLists([listOf({ trial: 'x' })]);
-    expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'trial=x' }]);
+    bench.askLists([listOf({ shadow: 'x' })]);
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'shadow=x' }]);
     expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }] }]);
   });
 
   it('is under the limit that it states itself, and then under no rule', () => {
     const bench = new ListedBench();
     const limit = { limit: 3, windowMillis: 60_000 };
-    bench.askLists([listOf({ trial: 'x' }, { limit })]);
+    bench.askLists([listOf({ shadow: 'x' }, { limit })]);
     expect(bench.asked.map(({ request }) => request)).toMatchObject([
-      { userId: 'domain=edge,trial=x', ruleId: '3/60000ms', cost: 1 },
+      { userId: 'domain=edge,shadow=x', ruleId: '3/60000ms', cost: 1 },
     ]);
   });
 
@@ -190,7 +195,7 @@ describe('a request of lists', () => {
 
   it('is unavailable while this node knows no rules', () => {
     const bench = new ListedBench();
-    bench.book = 'starting';
+    bench.ruleSet = 'starting';
     bench.askLists([USER]);
     // A limit that is stated holds beside those of rules, and is never left out.
     bench.askLists([listOf({ user: 'ada' }, { limit: { limit: 3, windowMillis: 60_000 } })]);
@@ -204,7 +209,7 @@ describe('a request of lists', () => {
 describe('a cost that no limit has room for', () => {
   const DEAR = listOf({ ip: '10.0.0.1' }, { cost: 1_000_001 });
 
-  const OVER = { isOver: true, standing: { limit: 5, remaining: 0, retryAfterMillis: 1_000 } };
+  const OVER = { isOver: true, limitStatus: { limit: 5, remaining: 0, retryAfterMillis: 1_000 } };
 
   it.each([
     ['alone', [DEAR]],
@@ -215,7 +220,7 @@ describe('a cost that no limit has room for', () => {
     expect(bench.listed).toMatchObject([
       { kind: 'listed', allowed: false, lists: [{ isOver: false }, ...lists.map(() => OVER)] },
     ]);
-    expect([bench.asked, bench.looks]).toEqual([[], []]);
+    expect([bench.asked, bench.peeks]).toEqual([[], []]);
   });
 
   it('is over the limit if only the leader can tell, and other grants are given back', () => {
@@ -241,7 +246,7 @@ describe('a cost that no limit has room for', () => {
     const bench = new ListedBench();
     bench.askLists([
       listOf({ other: 'x' }, { cost: 1_000_001 }),
-      listOf({ trial: 'x' }, { cost: 1_000_001 }),
+      listOf({ shadow: 'x' }, { cost: 1_000_001 }),
     ]);
     expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }, { kind: 'free' }] }]);
     expect(bench.asked).toEqual([]);
@@ -251,7 +256,7 @@ describe('a cost that no limit has room for', () => {
     const bench = new ListedBench();
     const free = listOf({ other: 'x' }, { cost: 1_000_001 });
     bench.askLists([free, listOf({ ip: '10.0.0.1' }, { cost: 0 }), USER]);
-    bench.book = bookOf(
+    bench.ruleSet = ruleSetOf(
       8,
       `${DOCUMENT}  - { key: other, rate_limit: { unit: second, requests_per_unit: 1 } }\n`,
     );
@@ -269,15 +274,15 @@ describe('a list of cost 0', () => {
   it('is peeked at before anything is charged', () => {
     const bench = new ListedBench();
     bench.askLists([USER, CHECK]);
-    expect(bench.looks.map(({ request }) => request)).toEqual([
-      { ask: 'look', userId: 'ip=10.0.0.1', ruleId: IP_RULE },
+    expect(bench.peeks.map(({ request }) => request)).toEqual([
+      { ask: 'peek', userId: 'ip=10.0.0.1', ruleId: IP_RULE },
     ]);
     expect(bench.asked).toEqual([]);
     bench.stand(0);
     expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'user=ada' }]);
     bench.of('user').answer(decision({ ruleId: USER_RULE }));
     expect(bench.listed).toMatchObject([
-      { allowed: true, lists: [{ isOver: false }, { isOver: false, standing: { remaining: 1 } }] },
+      { allowed: true, lists: [{ isOver: false }, { isOver: false, limitStatus: { remaining: 1 } }] },
     ]);
   });
 
@@ -293,9 +298,9 @@ describe('a list of cost 0', () => {
   it('makes the request unavailable if no peek is possible or the rules have changed', () => {
     const bench = new ListedBench();
     bench.askLists([CHECK]);
-    bench.looks[0]!.answer(GONE);
+    bench.peeks[0]!.answer(GONE);
     bench.askLists([CHECK]);
-    bench.looks[1]!.answer({ kind: 'invalid', field: 'rule', message: 'none such' });
+    bench.peeks[1]!.answer({ kind: 'invalid', field: 'rule', message: 'none such' });
     expect(bench.listed).toMatchObject([GONE, { kind: 'unavailable', reason: 'rules_changed' }]);
   });
 });

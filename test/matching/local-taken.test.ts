@@ -16,7 +16,7 @@ describe('a request whose limits are in two partitions', () => {
     bench.answer('b', GONE);
     expect(bench.taken).toEqual([['b']]);
     bench.answer('a', first);
-    expect(bench.told).toHaveLength(1);
+    expect(bench.reported).toHaveLength(1);
     expect(bench.taken).toEqual([]);
   });
 
@@ -29,7 +29,7 @@ describe('a request whose limits are in two partitions', () => {
     bench.requests.tick();
     bench.answer('b', GONE);
     bench.answer('a', GRANTED);
-    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
+    expect(bench.reported.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
     expect(bench.taken).toEqual([['b']]);
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AskAnswer } from '../../src/api/question.ts';
 import { FakeDriver, tableOf } from '../partition/fake-driver.ts';
-import { bookOf } from './bench.ts';
+import { ruleSetOf } from './bench.ts';
 import { DrivenCluster } from './driven-cluster.ts';
 
 const DOCUMENT = `
@@ -32,7 +32,7 @@ function newCluster(leads: readonly number[], document = DOCUMENT): DrivenCluste
     partitions: 2,
     partitionOf,
     leads,
-    book: bookOf(VERSION, document),
+    ruleSet: ruleSetOf(VERSION, document),
     table: TABLE,
   });
 }

@@ -1,7 +1,7 @@
 /** Tests the peeks after a first denial: the answer names the limit with the longest wait. */
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';
-import { Bench, bookOf, decision, DENIED, FROM, limitStanding } from './bench.ts';
+import { Bench, ruleSetOf, decision, DENIED, FROM, limitStatus } from './bench.ts';
 
 const DENIAL = (DENIED as { readonly decision: Decision }).decision;
 
@@ -13,8 +13,8 @@ function deniedByAll(bench: Bench, more: Parameters<Bench['ask']>[1] = {}): void
 }
 
 function userStands(bench: Bench, minuteMillis: number, hourMillis: number): void {
-  bench.standings.set('user/minute', limitStanding('user/minute', { retryAfterMillis: minuteMillis }));
-  bench.standings.set('user/hour', limitStanding('user/hour', { retryAfterMillis: hourMillis }));
+  bench.keyStatuses.set('user/minute', limitStatus('user/minute', { retryAfterMillis: minuteMillis }));
+  bench.keyStatuses.set('user/hour', limitStatus('user/hour', { retryAfterMillis: hourMillis }));
 }
 
 describe('a request that other partitions denied', () => {
@@ -24,7 +24,7 @@ describe('a request that other partitions denied', () => {
     deniedByAll(bench);
     const limits = ['user/minute', 'user/hour', 'net/minute', 'all/minute'].map((ruleId) => ({ ruleId }));
     const decided = { term: 3, index: 6, timeMillis: 9 };
-    expect(bench.told).toMatchObject([
+    expect(bench.reported).toMatchObject([
       {
         answer: {
           decision: { allowed: false, ruleId: 'user/hour', retryAfterMillis: 9_000, decided, limits },
@@ -39,9 +39,9 @@ describe('a request that other partitions denied', () => {
   it('peeks with its own cost and timestamp, for a part of the remaining time', () => {
     const bench = new Bench();
     deniedByAll(bench, { cost: 2, timestampMillis: 4 });
-    const look = { ask: 'look', userId: 'user=ada', cost: 2, timestampMillis: 4 };
-    expect(bench.lookedAt).toEqual(
-      ['user/minute', 'user/hour'].map((ruleId) => ({ request: { ...look, ruleId }, deadlineMillis: 1_125 })),
+    const peek = { ask: 'peek', userId: 'user=ada', cost: 2, timestampMillis: 4 };
+    expect(bench.peekedAt).toEqual(
+      ['user/minute', 'user/hour'].map((ruleId) => ({ request: { ...peek, ruleId }, deadlineMillis: 1_125 })),
     );
   });
 
@@ -52,12 +52,12 @@ describe('a request that other partitions denied', () => {
     [
       'cannot be looked at as a whole',
       (bench: Bench) =>
-        bench.standings.set('user/hour', limitStanding('user/hour', { retryAfterMillis: 9_000 })),
+        bench.keyStatuses.set('user/hour', limitStatus('user/hour', { retryAfterMillis: 9_000 })),
     ],
     [
       'decides by other rules',
       (bench: Bench) => {
-        bench.book = bookOf(8);
+        bench.ruleSet = ruleSetOf(8);
         userStands(bench, 9_000, 9_000);
       },
     ],
@@ -65,25 +65,27 @@ describe('a request that other partitions denied', () => {
     const bench = new Bench();
     prepare(bench);
     deniedByAll(bench);
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } }, partition: 3 }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } }, partition: 3 }]);
   });
 
   it('is answered with a limit that never fits rather than one that takes a day', () => {
     const bench = new Bench();
     userStands(bench, 0, 86_400_000);
-    bench.standings.set('user/minute', limitStanding('user/minute', { limit: 0, retryAfterMillis: 60_000 }));
+    bench.keyStatuses.set('user/minute', limitStatus('user/minute', { limit: 0, retryAfterMillis: 60_000 }));
     deniedByAll(bench);
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'user/minute', limit: 0 } } }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'user/minute', limit: 0 } } }]);
   });
 
   it('is answered with a block rather than any limit', () => {
     const bench = new Bench();
     userStands(bench, 1, 1);
-    const { standing } = limitStanding('user/minute');
-    const blocked = { ...standing, isBlocked: true, blockedUntilMillis: 509 } as const;
-    bench.standings.set('user/minute', { kind: 'standing', standing: blocked });
+    const { keyStatus } = limitStatus('user/minute');
+    const blocked = { ...keyStatus, isBlocked: true, blockedUntilMillis: 509 } as const;
+    bench.keyStatuses.set('user/minute', { kind: 'keyStatus', keyStatus: blocked });
     deniedByAll(bench);
-    expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true, retryAfterMillis: 500 } } }]);
+    expect(bench.reported).toMatchObject([
+      { answer: { decision: { isBlocked: true, retryAfterMillis: 500 } } },
+    ]);
   });
 
   it('peeks at nothing if a block has denied it', () => {
@@ -91,8 +93,8 @@ describe('a request that other partitions denied', () => {
     bench.ask(FROM);
     bench.of('ip').answer(decision({ allowed: false, isBlocked: true }));
     bench.of('*').answer(decision());
-    expect(bench.lookedAt).toEqual([]);
-    expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
+    expect(bench.peekedAt).toEqual([]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
   });
 });
 
@@ -100,11 +102,11 @@ describe('a request that its node denied itself', () => {
   it('is answered with the longest wait of all partitions, and reserves nothing', () => {
     const bench = new Bench();
     bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
-    bench.standings.set('net/minute', limitStanding('net/minute', { retryAfterMillis: 86_400_000 }));
+    bench.keyStatuses.set('net/minute', limitStatus('net/minute', { retryAfterMillis: 86_400_000 }));
     userStands(bench, 0, 400);
     bench.ask(FROM);
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'net/minute' } }, partition: 2 }]);
-    expect(bench.told[0]?.answer).toMatchObject({
+    expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'net/minute' } }, partition: 2 }]);
+    expect(bench.reported[0]?.answer).toMatchObject({
       decision: { limits: [{}, {}, { ruleId: 'net/minute' }, { ruleId: 'all/minute' }] },
     });
     expect(bench.asked).toEqual([]);
@@ -115,9 +117,9 @@ describe('a request that its node denied itself', () => {
     bench.held = [];
     bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
     bench.ask(FROM);
-    expect([bench.asked, bench.told]).toEqual([[], []]);
+    expect([bench.asked, bench.reported]).toEqual([[], []]);
     for (const answer of bench.held) answer();
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } }, partition: 3 }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } }, partition: 3 }]);
     expect(bench.asked).toEqual([]);
   });
 
@@ -128,7 +130,7 @@ describe('a request that its node denied itself', () => {
     bench.ask(FROM);
     bench.now += 500;
     for (const answer of bench.held) answer();
-    expect(bench.told).toMatchObject([
+    expect(bench.reported).toMatchObject([
       { answer: { kind: 'unavailable', reason: 'deadline', proposed: false } },
     ]);
   });
@@ -141,7 +143,7 @@ describe('a request that is granted', () => {
     bench.of('ip').answer(decision());
     bench.of('*').answer(decision());
     bench.of('user').answer(decision());
-    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
-    expect(bench.lookedAt).toEqual([]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { allowed: true } } }]);
+    expect(bench.peekedAt).toEqual([]);
   });
 });

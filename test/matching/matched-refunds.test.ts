@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { RefundQuestionAnswer, Refund } from '../../src/api/refund.ts';
-import { Bench, bookOf, FROM, GONE, LOST } from './bench.ts';
+import { Bench, ruleSetOf, FROM, GONE, LOST } from './bench.ts';
 
 const REFUND: Refund = {
   refunded: true,
@@ -17,34 +17,34 @@ const OF_ATTEMPT: Refund = { ...REFUND, attempt: 36 };
 const NONE: Refund = { ...REFUND, refunded: false, ruleId: '', cost: 0 };
 
 function refund(bench: Bench, descriptors: Readonly<Record<string, string>>): RefundQuestionAnswer[] {
-  const told: RefundQuestionAnswer[] = [];
+  const reported: RefundQuestionAnswer[] = [];
   const request = { descriptors: new Map(Object.entries(descriptors)), requestId: 'r1' };
-  bench.requests.refund({ ...request }, (answer) => told.push(answer));
-  return told;
+  bench.requests.refund({ ...request }, (answer) => reported.push(answer));
+  return reported;
 }
 
 describe('a refund by descriptors', () => {
   it('goes to the partition of the first limit, and then to all others under the number of the attempt', () => {
     const bench = new Bench();
-    const told = refund(bench, FROM);
+    const reported = refund(bench, FROM);
     expect(bench.asked).toMatchObject([
       { request: { ask: 'refund', userId: 'user=ada', requestId: 'r1' }, deadlineMillis: 1_500 },
     ]);
     bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(bench.asked.slice(1)).toMatchObject([
       { request: { ask: 'refund', userId: 'ip=10.0.0.1', requestId: '~10.2' }, deadlineMillis: 1_500 },
       { request: { ask: 'refund', userId: '*', requestId: '~10.3' }, deadlineMillis: 1_500 },
     ]);
     bench.of('*').answer({ kind: 'refund', refund: REFUND });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     bench.of('ip').answer({ kind: 'refund', refund: REFUND });
-    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: [] }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: [] }]);
   });
 
   it('lists the limits that stay charged because their partition did not answer', () => {
     const bench = new Bench();
-    const told = refund(bench, FROM);
+    const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
     bench.of('*').answer(LOST);
     bench.of('ip').answer(GONE);
@@ -52,82 +52,82 @@ describe('a refund by descriptors', () => {
       { ruleId: 'net/minute', userId: 'ip=10.0.0.1' },
       { ruleId: 'all/minute', userId: '*' },
     ];
-    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept }]);
   });
 
   it('cannot say what stays charged where nothing is found under the number of the attempt', () => {
     const bench = new Bench();
-    const told = refund(bench, FROM);
+    const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
     bench.of('*').answer({ kind: 'refund', refund: NONE });
     bench.of('ip').answer({ kind: 'refund', refund: REFUND });
-    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
   });
 
   it('asks no other partition for a request without reservations', () => {
     const bench = new Bench();
-    const told = refund(bench, FROM);
+    const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: REFUND });
-    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept: [] }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: REFUND, kept: [] }]);
     expect(bench.asked).toHaveLength(1);
   });
 
   it('of a request in one partition leaves nothing charged', () => {
     const bench = new Bench();
-    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
-    const told = refund(bench, FROM);
+    bench.ruleSet = ruleSetOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: REFUND });
-    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept: [] }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: REFUND, kept: [] }]);
   });
 
   it('cannot say what stays charged where other rules made the grant', () => {
     const bench = new Bench();
-    bench.book = bookOf(8);
-    const told = refund(bench, FROM);
+    bench.ruleSet = ruleSetOf(8);
+    const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
-    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
     expect(bench.asked).toHaveLength(1);
   });
 
   it('cannot say what stays charged where the request has no other limits now', () => {
     const bench = new Bench();
-    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
-    const told = refund(bench, FROM);
+    bench.ruleSet = ruleSetOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
-    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
   });
 
   it('of a request that was never granted gives nothing back', () => {
     const bench = new Bench();
-    const told = refund(bench, FROM);
+    const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: NONE });
-    expect(told).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
   });
 
   it('also asks the key that kept the id by earlier rules, and then cannot tell what stays charged', () => {
     const bench = new Bench();
-    bench.earlier = [bookOf(0, 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]')];
-    const told = refund(bench, FROM);
+    bench.earlier = [ruleSetOf(0, 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]')];
+    const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: NONE });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(bench.asked[1]).toMatchObject({
       request: { ask: 'refund', userId: 'ip=10.0.0.1', requestId: 'r1' },
       deadlineMillis: 1_500,
     });
     const before: Refund = { ...OF_ATTEMPT, rulesVersion: 6 };
     bench.of('ip').answer({ kind: 'refund', refund: before });
-    expect(told).toEqual([{ kind: 'refund', refund: before, kept: undefined }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: before, kept: undefined }]);
     expect(bench.asked).toHaveLength(2);
   });
 
   it('finds the earlier grant though no rule limits the request now, and asks each key once', () => {
     const bench = new Bench();
-    bench.book = bookOf(7, 'rules: [{ id: org, key: org, windows: { limit: 2, per: minute } }]');
+    bench.ruleSet = ruleSetOf(7, 'rules: [{ id: org, key: org, windows: { limit: 2, per: minute } }]');
     const net = 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]';
-    bench.earlier = [bookOf(0, net), bookOf(0, net)];
-    const told = refund(bench, FROM);
+    bench.earlier = [ruleSetOf(0, net), ruleSetOf(0, net)];
+    const reported = refund(bench, FROM);
     bench.of('ip').answer({ kind: 'refund', refund: NONE });
-    expect(told).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
     expect(bench.asked).toHaveLength(1);
   });
 
@@ -136,9 +136,9 @@ describe('a refund by descriptors', () => {
     const lost = refund(bench, FROM);
     bench.of('user').answer(LOST);
     expect(lost).toEqual([LOST]);
-    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    bench.ruleSet = ruleSetOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
     expect(refund(bench, { ip: '10.0.0.1' })).toEqual([{ kind: 'unlimited', rulesVersion: 7 }]);
-    bench.book = 'starting';
+    bench.ruleSet = 'starting';
     expect(refund(bench, FROM)).toMatchObject([{ kind: 'unavailable', reason: 'starting' }]);
   });
 });
@@ -156,8 +156,8 @@ rules:
 
   it('goes to where its record says that the request was granted, though this node had not seen the record', () => {
     const bench = new Bench();
-    bench.book = bookOf(7, DOCUMENT);
-    const told = refund(bench, SAID);
+    bench.ruleSet = ruleSetOf(7, DOCUMENT);
+    const reported = refund(bench, SAID);
     expect(bench.asked.map(({ request }) => request)).toEqual([
       { ask: 'customer', userId: 'customer=acme', action: { type: 'read' } },
     ]);
@@ -166,14 +166,14 @@ rules:
     bench.of('customer').answer({ kind: 'refund', refund: OF_ATTEMPT });
     expect(bench.refunds()[1]).toEqual({ ask: 'refund', userId: 'user=ada', requestId: '~10.1' });
     bench.of('user').answer({ kind: 'refund', refund: REFUND });
-    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: [] }]);
+    expect(reported).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: [] }]);
   });
 
   it('gives nothing back while the record cannot be read', () => {
     const bench = new Bench();
-    bench.book = bookOf(7, DOCUMENT);
-    const told = refund(bench, SAID);
+    bench.ruleSet = ruleSetOf(7, DOCUMENT);
+    const reported = refund(bench, SAID);
     bench.of('customer').answer(LOST);
-    expect([told, bench.refunds()]).toEqual([[LOST], []]);
+    expect([reported, bench.refunds()]).toEqual([[LOST], []]);
   });
 });

@@ -1,7 +1,7 @@
 /** Tests requests with limits in several partitions: they are charged under all of their limits or none. */
 import { describe, expect, it } from 'vitest';
 import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
-import { Bench, bookOf, decision, DENIED, FROM, GONE, LOST } from './bench.ts';
+import { Bench, ruleSetOf, decision, DENIED, FROM, GONE, LOST } from './bench.ts';
 
 function denialBy(ruleId: string, retryAfterMillis: number): Decision {
   return { ...(DENIED as { decision: Decision }).decision, ruleId, retryAfterMillis };
@@ -10,7 +10,7 @@ function denialBy(ruleId: string, retryAfterMillis: number): Decision {
 describe('a request whose limits are in one partition', () => {
   it('is asked once, under its own id, with all its windows', () => {
     const bench = new Bench();
-    bench.book = bookOf(
+    bench.ruleSet = ruleSetOf(
       7,
       'rules: [{ id: user, key: user, windows: [{ limit: 2, per: minute }, { limit: 5, per: hour }] }]',
     );
@@ -26,14 +26,14 @@ describe('a request whose limits are in one partition', () => {
       further: [{ userId: 'user=ada', ruleId: 'user/hour', cost: 2 }],
     });
     bench.of('user').answer(DENIED);
-    expect(bench.told).toEqual([{ answer: DENIED, partition: 0 }]);
+    expect(bench.reported).toEqual([{ answer: DENIED, partition: 0 }]);
   });
 
   it('is let through if no rule has a limit for it, or one is unlimited', () => {
     const bench = new Bench();
-    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    bench.ruleSet = ruleSetOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
     bench.ask({ ip: '10.0.0.1' });
-    expect(bench.told).toEqual([{ answer: { kind: 'unlimited', rulesVersion: 7 }, partition: 0 }]);
+    expect(bench.reported).toEqual([{ answer: { kind: 'unlimited', rulesVersion: 7 }, partition: 0 }]);
     expect(bench.asked).toEqual([]);
   });
 
@@ -42,7 +42,7 @@ describe('a request whose limits are in one partition', () => {
     bench.ask({ user: 'ada' }, { requestId: 'r1' });
     bench.of('*').answer(decision());
     const { askedDigest } = bench.of('user').request;
-    bench.book = bookOf(8, 'rules: [{ id: other, key: user, windows: { limit: 9, per: minute } }]');
+    bench.ruleSet = ruleSetOf(8, 'rules: [{ id: other, key: user, windows: { limit: 9, per: minute } }]');
     bench.ask({ nothing: '', user: 'ada' }, { requestId: 'r1', cost: 1 });
     expect(bench.of('user').request).toMatchObject({ ruleId: 'other/minute', askedDigest });
     const others = [
@@ -76,7 +76,7 @@ describe('a request whose limits are in several partitions', () => {
         decided: { term: 2, index: 1, timeMillis: 1 },
       }),
     );
-    expect(bench.told).toMatchObject([
+    expect(bench.reported).toMatchObject([
       {
         answer: {
           decision: {
@@ -97,7 +97,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.ask(FROM);
     bench.of('ip').answer(decision());
     bench.of('*').answer(DENIED);
-    expect(bench.told).toMatchObject([
+    expect(bench.reported).toMatchObject([
       { answer: { decision: { allowed: false, retryAfterMillis: 300 } }, partition: 3 },
     ]);
     expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'ip=10.0.0.1', requestId: '~1.2' }]);
@@ -109,11 +109,11 @@ describe('a request whose limits are in several partitions', () => {
     bench.ask(FROM);
     bench.of('ip').answer(DENIED);
     bench.of('*').answer(decision({ allowed: false, ruleId: 'all/minute', retryAfterMillis: 400 }));
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } } }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } } }]);
     bench.ask(FROM);
     bench.of('ip').answer(GONE);
     bench.of('*').answer(DENIED);
-    expect(bench.told[1]).toEqual({ answer: GONE, partition: 2 });
+    expect(bench.reported[1]).toEqual({ answer: GONE, partition: 2 });
     expect(bench.refunds()).toEqual([]);
   });
 
@@ -122,7 +122,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.denied.set('*', denialBy('all/minute', 5)).set('user', denialBy('user/minute', 9));
     bench.ask({ user: 'ada' });
     expect(bench.asked).toEqual([]);
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'user/minute' } }, partition: 1 }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'user/minute' } }, partition: 1 }]);
   });
 
   it('with an id is denied by this node only if it was not granted before', () => {
@@ -133,11 +133,11 @@ describe('a request whose limits are in several partitions', () => {
       { userId: 'user=ada', requestId: 'r1', ifRemembered: true },
       { userId: 'user=ada', requestId: 'r2', ifRemembered: true },
     ]);
-    expect(bench.told).toEqual([]);
+    expect(bench.reported).toEqual([]);
     const granted = { ...decision({ ruleId: 'user/minute' }), isRepeat: true } as AllowAnswer;
     bench.asked[0]!.answer(granted);
     bench.asked[1]!.answer({ kind: 'invalid', field: 'requestId', message: '' });
-    expect(bench.told).toEqual([
+    expect(bench.reported).toEqual([
       { answer: { ...granted, key: 'user=ada' }, partition: 0 },
       { answer: DENIED, partition: 3 },
     ]);
@@ -150,7 +150,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.of('*').answer(decision());
     bench.of('user').answer(DENIED);
     expect(bench.refunds()).toHaveLength(2);
-    expect(bench.told).toHaveLength(1);
+    expect(bench.reported).toHaveLength(1);
   });
 
   it('gets no denial after its deadline, also if the recall took that long', () => {
@@ -161,7 +161,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.now += 10_000;
     bench.of('user').answer({ kind: 'invalid', field: 'requestId', message: '' });
     const answer = { kind: 'unavailable', reason: 'deadline', proposed: false };
-    expect(bench.told).toMatchObject([{ answer }]);
+    expect(bench.reported).toMatchObject([{ answer }]);
   });
 
   it('repeats the grant of an earlier attempt, though other limits deny it now', () => {
@@ -169,7 +169,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.ask(FROM, { requestId: 'r1' });
     bench.of('ip').answer(decision());
     bench.of('*').answer(DENIED);
-    expect(bench.told).toEqual([]);
+    expect(bench.reported).toEqual([]);
     expect(bench.of('user').request).toMatchObject({
       userId: 'user=ada',
       requestId: 'r1',
@@ -178,7 +178,7 @@ describe('a request whose limits are in several partitions', () => {
     });
     const first = { ...decision({ ruleId: 'user/minute' }), isRepeat: true } as AllowAnswer;
     bench.of('user').answer(first);
-    expect(bench.told).toEqual([{ answer: { ...first, key: 'user=ada' }, partition: 0 }]);
+    expect(bench.reported).toEqual([{ answer: { ...first, key: 'user=ada' }, partition: 0 }]);
   });
 
   it.each([
@@ -190,12 +190,12 @@ describe('a request whose limits are in several partitions', () => {
     bench.of('ip').answer(DENIED);
     bench.of('*').answer(GONE);
     bench.of('user').answer(remembered);
-    expect(bench.told).toMatchObject([{ answer: answer === DENIED ? GONE : answer }]);
+    expect(bench.reported).toMatchObject([{ answer: answer === DENIED ? GONE : answer }]);
     bench.ask(FROM, { requestId: 'r2' });
     bench.of('ip').answer(DENIED);
     bench.of('*').answer(decision());
     bench.of('user').answer(remembered);
-    expect(bench.told[1]?.answer.kind).toBe(answer.kind);
+    expect(bench.reported[1]?.answer.kind).toBe(answer.kind);
   });
 
   it('gives nothing back while the first partition may have granted it', () => {
@@ -205,7 +205,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.of('*').answer(decision());
     bench.of('user').answer(LOST);
     expect(bench.refunds()).toEqual([]);
-    expect(bench.told).toEqual([{ answer: LOST, partition: 0 }]);
+    expect(bench.reported).toEqual([{ answer: LOST, partition: 0 }]);
   });
 
   it('gives its reservations back if the first was granted to an earlier attempt, which has its own', () => {
@@ -216,25 +216,25 @@ describe('a request whose limits are in several partitions', () => {
     const first = { ...decision({ ruleId: 'user/minute' }), isRepeat: true } as AllowAnswer;
     bench.of('user').answer(first);
     expect(bench.refunds()).toHaveLength(2);
-    expect(bench.told).toEqual([{ answer: { ...first, key: 'user=ada' }, partition: 0 }]);
+    expect(bench.reported).toEqual([{ answer: { ...first, key: 'user=ada' }, partition: 0 }]);
   });
 });
 
 function grantAll(bench: Bench): void {
-  const trial = bench.trial;
+  const shadow = bench.shadow;
   for (const key of ['ip', '*', 'user'])
-    bench.asked.findLast((one) => one !== trial && one.request.userId.startsWith(key))?.answer(decision());
+    bench.asked.findLast((one) => one !== shadow && one.request.userId.startsWith(key))?.answer(decision());
 }
 
 describe('a rule in shadow', () => {
   it('denies nothing; what it would have denied is counted, and listed in the answer', () => {
     const bench = new Bench();
     bench.ask(FROM);
-    expect(bench.trial.request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: 'trial/minute' });
-    bench.trial.answer(decision({ allowed: false, ruleId: 'trial/minute', retryAfterMillis: 700 }));
+    expect(bench.shadow.request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: 'trial/minute' });
+    bench.shadow.answer(decision({ allowed: false, ruleId: 'trial/minute', retryAfterMillis: 700 }));
     grantAll(bench);
     const wouldDeny = [{ ruleId: 'trial/minute', key: 'ip=10.0.0.1', limit: 10, retryAfterMillis: 700 }];
-    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true }, wouldDeny } }]);
+    expect(bench.reported).toMatchObject([{ answer: { decision: { allowed: true }, wouldDeny } }]);
     expect(bench.tried).toEqual([{ ruleId: 'trial/minute', wouldAllow: false }]);
     expect(bench.refunds()).toEqual([]);
   });
@@ -243,10 +243,10 @@ describe('a rule in shadow', () => {
     const bench = new Bench();
     bench.ask(FROM);
     grantAll(bench);
-    expect(bench.told).toHaveLength(1);
-    expect(bench.told[0]?.answer).not.toHaveProperty('wouldDeny');
+    expect(bench.reported).toHaveLength(1);
+    expect(bench.reported[0]?.answer).not.toHaveProperty('wouldDeny');
     expect(bench.tried).toEqual([]);
-    bench.trial.answer(decision({ ruleId: 'trial/minute' }));
+    bench.shadow.answer(decision({ ruleId: 'trial/minute' }));
     expect(bench.tried).toEqual([{ ruleId: 'trial/minute', wouldAllow: true }]);
   });
 
@@ -255,15 +255,15 @@ describe('a rule in shadow', () => {
     (when) => {
       const bench = new Bench();
       bench.ask(FROM);
-      const trial = bench.trial;
-      const requestId = 'requestId' in trial.request ? trial.request.requestId : '';
+      const shadow = bench.shadow;
+      const requestId = 'requestId' in shadow.request ? shadow.request.requestId : '';
       const grant = decision({ ruleId: 'trial/minute' });
-      if (when === 'before') trial.answer(grant);
-      bench.asked.findLast((one) => one !== trial && one.request.userId.startsWith('ip'))?.answer(DENIED);
+      if (when === 'before') shadow.answer(grant);
+      bench.asked.findLast((one) => one !== shadow && one.request.userId.startsWith('ip'))?.answer(DENIED);
       bench.of('*').answer(DENIED);
-      expect(bench.told).toMatchObject([{ answer: { decision: { allowed: false } } }]);
-      expect(bench.told[0]?.answer).not.toHaveProperty('wouldDeny');
-      if (when === 'after') trial.answer(grant);
+      expect(bench.reported).toMatchObject([{ answer: { decision: { allowed: false } } }]);
+      expect(bench.reported[0]?.answer).not.toHaveProperty('wouldDeny');
+      if (when === 'after') shadow.answer(grant);
       expect(bench.tried).toEqual([]);
       expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'ip=10.0.0.1', requestId }]);
     },
@@ -273,19 +273,19 @@ describe('a rule in shadow', () => {
     const bench = new Bench();
     bench.denied.set('user', (DENIED as { decision: Decision }).decision);
     bench.ask(FROM);
-    expect(bench.told).toHaveLength(1);
+    expect(bench.reported).toHaveLength(1);
     expect(bench.asked).toEqual([]);
   });
 
   it('does not count a retry that repeats its grant', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'mine' });
-    const trial = bench.trial;
-    trial.answer(decision({ ruleId: 'trial/minute' }));
+    const shadow = bench.shadow;
+    shadow.answer(decision({ ruleId: 'trial/minute' }));
     bench.of('*').answer(decision());
-    bench.asked.find((one) => one !== trial && one.request.userId.startsWith('ip'))?.answer(decision());
+    bench.asked.find((one) => one !== shadow && one.request.userId.startsWith('ip'))?.answer(decision());
     bench.of('user').answer({ ...decision(), isRepeat: true } as AllowAnswer);
-    expect(bench.told).toHaveLength(1);
+    expect(bench.reported).toHaveLength(1);
     expect(bench.tried).toEqual([]);
   });
 });
@@ -297,7 +297,7 @@ describe('what can never be decided', () => {
   ])('is invalid: %#', (descriptors, more, field, message) => {
     const bench = new Bench();
     bench.ask(descriptors, more);
-    expect(bench.told).toMatchObject([
+    expect(bench.reported).toMatchObject([
       { answer: { kind: 'invalid', field, message: expect.stringMatching(message) as unknown } },
     ]);
   });
@@ -310,13 +310,13 @@ describe('a request of one user under one limit', () => {
     '{ id: one, key: [], windows: { limit: 9, per: minute } }',
     '{ id: one, match: { user: ada }, key: user, windows: { limit: 9, per: minute } }',
   ])('is asked for the limit that the rules find: %s', (rule) => {
-    const book = bookOf(7, `rules: [${rule}]`);
+    const ruleSet = ruleSetOf(7, `rules: [${rule}]`);
     for (const user of ['ada', 'a%b', 'x,y'])
       for (const cost of [undefined, 1, 2, 300_000]) {
         const bench = new Bench();
-        bench.book = book;
+        bench.ruleSet = ruleSet;
         bench.ask({ user }, { cost });
-        const found = book.limitsFor({ descriptors: new Map([['user', user]]), cost });
+        const found = ruleSet.limitsFor({ descriptors: new Map([['user', user]]), cost });
         const limits = found.kind === 'limits' ? found.enforced : [];
         expect(bench.asked.map(({ request }) => request)).toMatchObject(
           limits.map((limit) => ({

@@ -4,8 +4,8 @@
  * Repeat a failing history with `SEED=n npx vitest run test/matching/moved-ids-random.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
-import { EarlierBooks } from '../../src/matching/earlier-books.ts';
-import { RuleBook } from '../../src/matching/rule-book.ts';
+import { EarlierRuleSets } from '../../src/matching/earlier-rule-sets.ts';
+import { RuleSet } from '../../src/matching/rule-set.ts';
 import { limiterRulesOf } from '../../src/rules/compile.ts';
 import { matchingForm } from '../../src/rules/matching-form.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
@@ -30,7 +30,7 @@ function definitionsOf(rules: readonly string[]): readonly RuleDefinition[] {
 }
 
 /** An answer, and what must be in it. */
-interface Told {
+interface Reported {
   readonly found: unknown;
   readonly expected: object;
 }
@@ -45,7 +45,7 @@ class Story {
   readonly #random: Random;
   readonly #cluster: DrivenCluster;
   readonly #uses = new Map<string, Use>();
-  readonly #books = new EarlierBooks(() => 0);
+  readonly #ruleSets = new EarlierRuleSets(() => 0);
   #before: readonly { readonly definitions: string; readonly horizonMillis: number }[] = [];
   #definitions: readonly RuleDefinition[];
   #version = 1;
@@ -54,12 +54,12 @@ class Story {
   constructor(seed: number) {
     this.#random = new Random(seed);
     this.#definitions = this.#drawRules();
-    const { book, table } = this.#made();
+    const { ruleSet, table } = this.#made();
     const partitionOf = (key: string): number =>
       key.length === 1
         ? 0
         : 1 + (new TextEncoder().encode(key).reduce((sum, byte) => sum + byte, 0) % (PARTITIONS - 1));
-    this.#cluster = new DrivenCluster({ partitions: PARTITIONS, partitionOf, book, table });
+    this.#cluster = new DrivenCluster({ partitions: PARTITIONS, partitionOf, ruleSet, table });
   }
 
   #drawRules(): readonly RuleDefinition[] {
@@ -68,9 +68,9 @@ class Story {
     return definitionsOf(this.#random.chance(0.5) ? drawn : drawn.toReversed());
   }
 
-  #made(): { readonly book: RuleBook; readonly table: ReturnType<typeof tableOf> } {
+  #made(): { readonly ruleSet: RuleSet; readonly table: ReturnType<typeof tableOf> } {
     return {
-      book: new RuleBook(this.#version, this.#definitions),
+      ruleSet: new RuleSet(this.#version, this.#definitions),
       table: tableOf(this.#version, ...limiterRulesOf(this.#definitions)),
     };
   }
@@ -84,8 +84,8 @@ class Story {
       this.#before = [{ definitions: before, horizonMillis: HORIZON_MILLIS }, ...others];
       this.seen.moved += 1;
     }
-    const { book, table } = this.#made();
-    this.#cluster.follow(book, table, this.#books.of(this.#before));
+    const { ruleSet, table } = this.#made();
+    this.#cluster.follow(ruleSet, table, this.#ruleSets.of(this.#before));
   }
 
   /** What is granted, and not given back. */
@@ -95,7 +95,7 @@ class Story {
     return runs.reduce((sum, { cost }) => sum + cost, 0);
   }
 
-  step(): readonly Told[] {
+  step(): readonly Reported[] {
     const random = this.#random;
     const draw = random.below(10);
     if (draw < 3) this.#changeRules();
@@ -124,7 +124,7 @@ class Story {
     ];
   }
 
-  #ask(): readonly Told[] {
+  #ask(): readonly Reported[] {
     const random = this.#random;
     const id = `r${this.#uses.size}`;
     const descriptors = {

@@ -3,7 +3,7 @@
  * charged.
  */
 import { describe, expect, it } from 'vitest';
-import { Bench, bookOf, decision, FROM, GONE, LOST } from './bench.ts';
+import { Bench, ruleSetOf, decision, FROM, GONE, LOST } from './bench.ts';
 
 const NONE = { kind: 'invalid', field: 'requestId', message: 'no grant is remembered' } as const;
 const RULES_CHANGED = { kind: 'unavailable', reason: 'rules_changed', proposed: false } as const;
@@ -18,8 +18,8 @@ function written(rules: readonly string[]): string {
 /** @param now the rules in force @param before those that were, the newest first */
 function bench(now: readonly string[], ...before: readonly (readonly string[])[]): Bench {
   const made = new Bench();
-  made.book = bookOf(7, written(now));
-  made.earlier = before.map((rules) => bookOf(0, written(rules)));
+  made.ruleSet = ruleSetOf(7, written(now));
+  made.earlier = before.map((rules) => ruleSetOf(0, written(rules)));
   return made;
 }
 
@@ -44,7 +44,7 @@ describe('a request with an id that another key has kept', () => {
     expect(made.asked[0]?.request).toMatchObject({ requestId: 'r1', matchedBy: 7, ifRemembered: true });
     expect(asked(made)).toEqual(['recall ip=10.0.0.1']);
     made.of('ip').answer(decision());
-    expect(made.told).toMatchObject([{ answer: { decision: { allowed: true }, key: 'ip=10.0.0.1' } }]);
+    expect(made.reported).toMatchObject([{ answer: { decision: { allowed: true }, key: 'ip=10.0.0.1' } }]);
     expect(made.asked).toHaveLength(1);
   });
 
@@ -54,7 +54,7 @@ describe('a request with an id that another key has kept', () => {
       const made = bench([OF_USER], [OF_NET]);
       made.ask(FROM, { requestId: 'r1' });
       made.of('ip').answer(answer);
-      expect([made.told, asked(made)]).toMatchObject([[{ answer }], ['recall ip=10.0.0.1']]);
+      expect([made.reported, asked(made)]).toMatchObject([[{ answer }], ['recall ip=10.0.0.1']]);
     }
   });
 
@@ -65,21 +65,21 @@ describe('a request with an id that another key has kept', () => {
     made.of('*').answer(NONE);
     expect(asked(made)).toEqual(['recall ip=10.0.0.1', 'recall *', 'user=ada']);
     made.of('user').answer(decision());
-    expect(made.told).toHaveLength(1);
+    expect(made.reported).toHaveLength(1);
   });
 
   it('is recognised even if no rule limits it now', () => {
     const made = bench(['{ id: org, key: org, windows: { limit: 1, per: minute } }'], [OF_NET]);
     made.ask(FROM, { requestId: 'r1' });
     made.of('ip').answer(decision());
-    expect(made.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
+    expect(made.reported).toMatchObject([{ answer: { decision: { allowed: true } } }]);
   });
 
   it('is matched again if the earlier key is in a partition with older rules', () => {
     const made = bench([OF_USER], [OF_NET]);
     made.ask(FROM, { requestId: 'r1' });
     made.of('ip').answer(RULES_CHANGED);
-    expect(made.told).toEqual([]);
+    expect(made.reported).toEqual([]);
     made.requests.tick();
     expect(asked(made)).toEqual(['recall ip=10.0.0.1', 'recall ip=10.0.0.1']);
   });
@@ -105,7 +105,7 @@ describe('a settlement whose id another key has kept', () => {
     made.of('ip').answer(decision());
     made.of('*').answer(decision({ ruleId: 'all/minute' }));
     expect(asked(made)).toEqual(['recall ip=10.0.0.1', 'recall *']);
-    expect(made.told).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' }, key: '*' } }]);
+    expect(made.reported).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' }, key: '*' } }]);
   });
 
   it('is charged if one of its parts does not remember it', () => {

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { definitionsOfTable } from '../../src/rules/table-form.ts';
-import { RuleBook } from '../../src/matching/rule-book.ts';
-import { Bench, bookOf, standingBy } from './bench.ts';
+import { RuleSet } from '../../src/matching/rule-set.ts';
+import { Bench, ruleSetOf, statusBy } from './bench.ts';
 
 const DOCUMENT = `
 rules:
@@ -13,8 +13,8 @@ rules:
   - { id: by-ip, key: ip, named: true, windows: { limit: 5, per: hour } }
 `;
 
-function limitsOf(question: Parameters<RuleBook['limitsFor']>[0], book = bookOf(7, DOCUMENT)): unknown {
-  const found = book.limitsFor(question);
+function limitsOf(question: Parameters<RuleSet['limitsFor']>[0], ruleSet = ruleSetOf(7, DOCUMENT)): unknown {
+  const found = ruleSet.limitsFor(question);
   return found.kind === 'limits' ? found.enforced.map(({ userId, rule }) => `${rule.id} ${userId}`) : found;
 }
 
@@ -49,9 +49,9 @@ describe('a request', () => {
     const questions = ways.flatMap((rule) =>
       users.flatMap((userId) => [1, 3, 1_000_000].map((cost) => questionOf({ userId, rule, cost }))),
     );
-    const used = bookOf(7, document);
+    const used = ruleSetOf(7, document);
     for (const question of [...questions, ...questions.toReversed()])
-      expect(used.limitsFor(question)).toEqual(bookOf(7, document).limitsFor(question));
+      expect(used.limitsFor(question)).toEqual(ruleSetOf(7, document).limitsFor(question));
     // A descriptor more goes another way, and finds the same.
     for (const { descriptors, ...rest } of questions) {
       const more = new Map(descriptors).set('other', 'x');
@@ -72,35 +72,37 @@ describe('a request', () => {
     const rules = ['default', 'login'].map(
       (id) => ({ id, limit: 3, windowMillis: 1_000, clock: 'cluster' }) as const,
     );
-    const book = new RuleBook(1, definitionsOfTable(rules));
-    expect(limitsOf(questionOf({ userId: 'ada' }), book)).toEqual(['default user=ada']);
-    expect(limitsOf(questionOf({ userId: 'ada', rule: 'login' }), book)).toEqual(['login user=ada']);
-    expect(limitsOf(questionOf({ userId: 'ada', rule: 'default' }), book)).toMatchObject({ field: 'rule' });
+    const ruleSet = new RuleSet(1, definitionsOfTable(rules));
+    expect(limitsOf(questionOf({ userId: 'ada' }), ruleSet)).toEqual(['default user=ada']);
+    expect(limitsOf(questionOf({ userId: 'ada', rule: 'login' }), ruleSet)).toEqual(['login user=ada']);
+    expect(limitsOf(questionOf({ userId: 'ada', rule: 'default' }), ruleSet)).toMatchObject({
+      field: 'rule',
+    });
   });
 });
 
 describe('a rule that is not known here', () => {
   it('is refused only after a leader confirms the rules of this node', () => {
     const bench = new Bench();
-    bench.inForce = standingBy(8);
+    bench.inForce = statusBy(8);
     bench.ask({ user: 'ada' }, { rule: 'login' });
-    expect(bench.told).toEqual([]);
-    bench.book = bookOf(8, DOCUMENT);
+    expect(bench.reported).toEqual([]);
+    bench.ruleSet = ruleSetOf(8, DOCUMENT);
     bench.requests.tick();
     expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'user=ada', matchedBy: 8 }]);
     bench.ask({ user: 'ada' }, { rule: 'nobody' });
-    expect(bench.told).toMatchObject([{ answer: { kind: 'invalid', field: 'rule' } }]);
+    expect(bench.reported).toMatchObject([{ answer: { kind: 'invalid', field: 'rule' } }]);
   });
 });
 
 describe('a look at a key', () => {
   it('reports the rules that count by such keys, and no others', () => {
-    const book = bookOf(7, DOCUMENT);
-    expect(book.limitIdsOf('user=ada')).toHaveLength(2);
-    expect(book.limitIdsOf('*')).toHaveLength(1);
-    expect(book.limitIdsOf('user=ada', 'login')).toHaveLength(1);
-    expect(book.limitIdsOf('user=ada', 'by-ip')).toBeUndefined();
-    expect(book.limitIdsOf('tenant=acme')).toEqual([]);
+    const ruleSet = ruleSetOf(7, DOCUMENT);
+    expect(ruleSet.limitIdsOf('user=ada')).toHaveLength(2);
+    expect(ruleSet.limitIdsOf('*')).toHaveLength(1);
+    expect(ruleSet.limitIdsOf('user=ada', 'login')).toHaveLength(1);
+    expect(ruleSet.limitIdsOf('user=ada', 'by-ip')).toBeUndefined();
+    expect(ruleSet.limitIdsOf('tenant=acme')).toEqual([]);
   });
 });
 
@@ -114,8 +116,8 @@ describe('a request that names only its user', () => {
   it('is under the same limits as one that is matched rule by rule, whatever the id', () => {
     for (const userId of ['ada', 'boss', 'a,b', '50%', 'x'.repeat(256)])
       for (const isAsked of [false, true]) {
-        const quick = limitsOf(questionOf({ userId }), bookOf(7, DOCUMENT)) as string[];
-        const slow = limitsOf(questionOf({ userId }), bookOf(7, withBoss(isAsked))) as string[];
+        const quick = limitsOf(questionOf({ userId }), ruleSetOf(7, DOCUMENT)) as string[];
+        const slow = limitsOf(questionOf({ userId }), ruleSetOf(7, withBoss(isAsked))) as string[];
         expect(slow.filter((limit) => !limit.startsWith('boss'))).toEqual(quick);
       }
   });

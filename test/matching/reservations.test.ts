@@ -17,7 +17,7 @@ describe('what was reserved for a request that is denied', () => {
     bench.ask(FROM);
     bench.of('ip').answer(LOST);
     bench.of('*').answer(decision());
-    expect(bench.told).toEqual([{ answer: LOST, partition: 2 }]);
+    expect(bench.reported).toEqual([{ answer: LOST, partition: 2 }]);
     expect(bench.refunds()).toHaveLength(2);
     bench.of('*').answer(GIVEN_BACK);
     const { reservations } = bench.requests;
@@ -110,7 +110,7 @@ describe('what was reserved for a request that is denied', () => {
     const asked = bench.asked.length;
     bench.ask({ user: 'ada' });
     expect(bench.asked).toHaveLength(asked);
-    expect(bench.told.at(-1)).toEqual({ answer: BUSY, partition: 1 });
+    expect(bench.reported.at(-1)).toEqual({ answer: BUSY, partition: 1 });
     bench.ask({ endpoint: '/x' });
     expect(bench.asked).toHaveLength(asked + 1);
     bench.asked.find(({ request }) => request.ask === 'refund')?.answer(GIVEN_BACK);

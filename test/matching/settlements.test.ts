@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedAnswer } from '../../src/api/listed.ts';
 import { settleRequest } from '../../src/matching/settlements.ts';
-import { Bench, bookOf, decision, FROM, GONE, limitStanding, LOST } from './bench.ts';
+import { Bench, ruleSetOf, decision, FROM, GONE, limitStatus, LOST } from './bench.ts';
 
 const RULES = `
 rules:
@@ -12,7 +12,7 @@ rules:
 
 function bench(): Bench {
   const made = new Bench();
-  made.book = bookOf(7, RULES);
+  made.ruleSet = ruleSetOf(7, RULES);
   return made;
 }
 
@@ -37,9 +37,9 @@ describe('a settlement', () => {
   it('is answered with the limit with the least left, and lists all that were charged', () => {
     const made = settled();
     made.of('ip').answer(decision());
-    expect(made.told).toEqual([]);
+    expect(made.reported).toEqual([]);
     made.of('user').answer(OVER);
-    expect(made.told).toMatchObject([
+    expect(made.reported).toMatchObject([
       {
         answer: {
           kind: 'decision',
@@ -68,7 +68,7 @@ describe('a settlement', () => {
     const made = settled();
     made.of('user').answer(OVER);
     made.of('ip').answer(RULES_CHANGED);
-    expect(made.told).toEqual([]);
+    expect(made.reported).toEqual([]);
     made.requests.tick();
     const ids = made.asked.map(({ request }) => 'requestId' in request && request.requestId);
     expect(ids).toHaveLength(4);
@@ -80,7 +80,7 @@ describe('a settlement', () => {
     made.of('user').answer(OVER);
     made.now += 1_000;
     made.of('ip').answer(RULES_CHANGED);
-    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
+    expect(made.reported).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
   });
 
   it.each([
@@ -91,7 +91,7 @@ describe('a settlement', () => {
     const made = settled();
     made.of('user').answer(one);
     made.of('ip').answer(other);
-    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed } }]);
+    expect(made.reported).toMatchObject([{ answer: { kind: 'unavailable', proposed } }]);
     expect(made.refunds()).toEqual([]);
   });
 
@@ -107,12 +107,12 @@ describe('a settlement', () => {
   it('is charged under rules in shadow as well', () => {
     const made = new Bench();
     made.ask(FROM, { cost: 5, settle: true });
-    expect(made.trial.request).toMatchObject({ settle: true });
+    expect(made.shadow.request).toMatchObject({ settle: true });
   });
 
   it('of a blocked customer is charged', () => {
     const made = bench();
-    made.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    made.ruleSet = ruleSetOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
     const record = { version: 4, overrides: [], isBlocked: true };
     const outcome = { isDone: true, record, decided: { term: 1, index: 4, timeMillis: 8 }, rulesVersion: 7 };
     const from = { user: 'ada', customer: 'acme' };
@@ -126,7 +126,7 @@ describe('a settlement', () => {
       }
       made.asked.length = 0;
     }
-    expect(made.told.map(({ answer }) => answer)).toMatchObject([
+    expect(made.reported.map(({ answer }) => answer)).toMatchObject([
       { kind: 'decision', decision: { allowed: true } },
       { kind: 'decision', decision: { allowed: false, isBlocked: true } },
     ]);
@@ -145,8 +145,8 @@ descriptors:
 
   function asked(...lists: readonly (readonly [string, string, number])[]): [Bench, ListedAnswer[]] {
     const made = new Bench();
-    const told: ListedAnswer[] = [];
-    made.book = bookOf(7, DOCUMENT);
+    const reported: ListedAnswer[] = [];
+    made.ruleSet = ruleSetOf(7, DOCUMENT);
     const request = {
       domain: 'edge',
       lists: lists.map(([key, value, cost]) => ({ entries: [{ key, value }], cost })),
@@ -154,19 +154,19 @@ descriptors:
     made.requests.askListed(
       request,
       () => expect.fail('it is no look'),
-      (answer) => told.push(answer),
+      (answer) => reported.push(answer),
     );
-    return [made, told];
+    return [made, reported];
   }
 
   it('is charged without denial under that rule, and normally under others', () => {
-    const [made, told] = asked(['model', 'big', 1_500], ['user', 'ada', 1]);
+    const [made, reported] = asked(['model', 'big', 1_500], ['user', 'ada', 1]);
     expect(made.of('model').request).toMatchObject({ cost: 1_500, settle: true });
     made.of('model').answer(decision({ ruleId: 'edge|model/hour', remaining: 0, retryAfterMillis: 90 }));
     expect(made.of('user').request.settle).toBeUndefined();
     made.of('user').answer(decision({ ruleId: 'edge|user/minute', remaining: 4 }));
-    expect(told).toMatchObject([
-      { allowed: true, lists: [{ isOver: false, standing: { remaining: 0 } }, { isOver: false }] },
+    expect(reported).toMatchObject([
+      { allowed: true, lists: [{ isOver: false, limitStatus: { remaining: 0 } }, { isOver: false }] },
     ]);
   });
 
@@ -196,7 +196,7 @@ describe('a settlement of a request by its id', () => {
     settleRequest(
       made.requests,
       { descriptors: new Map([['user', 'ada']]), ...SETTLED },
-      (answer, partition) => made.told.push({ answer, partition }),
+      (answer, partition) => made.reported.push({ answer, partition }),
     );
     return made;
   }
@@ -207,16 +207,16 @@ describe('a settlement of a request by its id', () => {
       { userId: 'user=ada', cost: 7, settle: true, requestId: 'r1#settled' },
     ]);
     made.asked[0]?.answer(OVER);
-    expect(made.told).toEqual([]);
+    expect(made.reported).toEqual([]);
     expect(made.refunds()).toMatchObject([{ userId: 'user=ada', requestId: 'r1' }]);
     made.asked[1]?.answer(GIVEN_BACK);
-    expect(made.told).toMatchObject([{ answer: { decision: { allowed: true, remaining: 0 } } }]);
+    expect(made.reported).toMatchObject([{ answer: { decision: { allowed: true, remaining: 0 } } }]);
   });
 
   it('has its own id, however long the id of its request is', () => {
     const ids = ['x', 'y'].map((letter) => {
       const made = new Bench();
-      made.book = bookOf(7, RULES);
+      made.ruleSet = ruleSetOf(7, RULES);
       const question = { descriptors: new Map([['user', 'ada']]), ...SETTLED, requestId: letter.repeat(128) };
       settleRequest(made.requests, question, () => {});
       const request = made.asked[0]?.request;
@@ -228,14 +228,14 @@ describe('a settlement of a request by its id', () => {
 
   it('reports what is left after the estimate was refunded', () => {
     const made = settledById();
-    made.standings.set('user/minute', limitStanding('user/minute', { remaining: 3, retryAfterMillis: 0 }));
+    made.keyStatuses.set('user/minute', limitStatus('user/minute', { remaining: 3, retryAfterMillis: 0 }));
     made.asked[0]?.answer(OVER);
     made.asked[1]?.answer(GIVEN_BACK);
-    expect(made.lookedAt).toMatchObject([
+    expect(made.peekedAt).toMatchObject([
       { request: { userId: 'user=ada', ruleId: 'user/minute', cost: 1 }, deadlineMillis: 1_500 },
     ]);
     const { decision: settledDecision } = OVER as Extract<typeof OVER, { kind: 'decision' }>;
-    expect(made.told).toMatchObject([
+    expect(made.reported).toMatchObject([
       {
         answer: {
           decision: { allowed: true, remaining: 3, retryAfterMillis: 0, decided: settledDecision.decided },
@@ -248,15 +248,15 @@ describe('a settlement of a request by its id', () => {
   it('reports what was left before the refund if the rules have changed', () => {
     const made = settledById();
     made.asked[0]?.answer(OVER);
-    made.book = bookOf(8, RULES);
+    made.ruleSet = ruleSetOf(8, RULES);
     made.asked[1]?.answer(GIVEN_BACK);
-    expect(made.lookedAt).toEqual([]);
-    expect(made.told).toMatchObject([{ answer: { decision: { remaining: 0 } } }]);
+    expect(made.peekedAt).toEqual([]);
+    expect(made.reported).toMatchObject([{ answer: { decision: { remaining: 0 } } }]);
   });
 
   it('has an unknown outcome if the estimate stays charged in another partition', () => {
     const made = settledById();
-    made.book = bookOf(
+    made.ruleSet = ruleSetOf(
       7,
       `rules:
   - { id: user, key: user, windows: { limit: 9, per: minute } }
@@ -266,21 +266,21 @@ describe('a settlement of a request by its id', () => {
     made.asked[0]?.answer(decision());
     made.asked[1]?.answer({ ...GIVEN_BACK, refund: { ...GIVEN_BACK.refund, attempt: 5 } });
     made.of('*').answer(GONE);
-    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
+    expect(made.reported).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
   });
 
   it('is charged even if nothing was granted under its id, or too long ago', () => {
     const made = settledById();
     made.asked[0]?.answer(decision());
     made.asked[1]?.answer({ ...GIVEN_BACK, refund: { ...GIVEN_BACK.refund, refunded: false, cost: 0 } });
-    expect(made.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
+    expect(made.reported).toMatchObject([{ answer: { decision: { allowed: true } } }]);
   });
 
   it('is in doubt where its estimate may still be charged', () => {
     const made = settledById();
     made.asked[0]?.answer(decision());
     made.asked[1]?.answer(GONE);
-    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
+    expect(made.reported).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
   });
 
   it.each([
@@ -289,7 +289,7 @@ describe('a settlement of a request by its id', () => {
   ])('gives nothing back where %s', (_, answer, proposed) => {
     const made = settledById();
     made.asked[0]?.answer(answer);
-    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed } }]);
+    expect(made.reported).toMatchObject([{ answer: { kind: 'unavailable', proposed } }]);
     expect(made.refunds()).toEqual([]);
   });
 });

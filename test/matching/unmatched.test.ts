@@ -4,9 +4,9 @@
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
-import type { LookAnswer } from '../../src/api/look.ts';
-import { Looks } from '../../src/matching/looks.ts';
-import { Bench, bookOf, decision, GONE, standingBy } from './bench.ts';
+import type { PeekAnswer } from '../../src/api/peek.ts';
+import { Peeks } from '../../src/matching/peeks.ts';
+import { Bench, ruleSetOf, decision, GONE, statusBy } from './bench.ts';
 
 const RULES = `
 rules:
@@ -23,36 +23,36 @@ const WOULD_DENY = { ruleId: 'unmatched', key: '*', limit: 0, retryAfterMillis: 
 let bench: Bench;
 beforeEach(() => {
   bench = new Bench();
-  bench.book = bookOf(7, DENY);
+  bench.ruleSet = ruleSetOf(7, DENY);
 });
 
-function told(): unknown[] {
-  return bench.told.map(({ answer }) => answer);
+function reported(): unknown[] {
+  return bench.reported.map(({ answer }) => answer);
 }
 
 describe('a request that no rule is for', () => {
   it('is denied without asking for a grant, unless unmatched is allow or absent', () => {
     bench.ask(MISSPELT);
-    bench.book = bookOf(7, `unmatched: allow${RULES}`);
+    bench.ruleSet = ruleSetOf(7, `unmatched: allow${RULES}`);
     bench.ask(MISSPELT);
-    bench.book = bookOf(7, RULES);
+    bench.ruleSet = ruleSetOf(7, RULES);
     bench.ask(MISSPELT);
     const free = { kind: 'unlimited', rulesVersion: 7 };
-    expect(told()).toEqual([UNMATCHED, free, free]);
+    expect(reported()).toEqual([UNMATCHED, free, free]);
     expect(bench.asked).toEqual([]);
   });
 
   it('is denied also if it names only a user', () => {
-    bench.book = bookOf(
+    bench.ruleSet = ruleSetOf(
       7,
       'unmatched: deny\nrules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]',
     );
     bench.ask({ user: 'ada' });
-    expect(told()).toEqual([UNMATCHED]);
+    expect(reported()).toEqual([UNMATCHED]);
   });
 
   it('is decided normally if a rule matches, also a stated, unlimited or shadow one', () => {
-    bench.book = bookOf(7, `${DENY}  - { id: boss, match: { tier: boss }, unlimited: true }\n`);
+    bench.ruleSet = ruleSetOf(7, `${DENY}  - { id: boss, match: { tier: boss }, unlimited: true }\n`);
     bench.ask({ user: 'ada' });
     bench.ask({ user: 'ada', usr: 'ada' }, { rule: '5/1000ms' });
     expect(bench.asked.map(({ request }) => 'ruleId' in request && request.ruleId)).toEqual([
@@ -61,39 +61,42 @@ describe('a request that no rule is for', () => {
     ]);
     bench.ask({ tier: 'boss' });
     bench.ask({ apiKey: 'k' });
-    expect(bench.told.map(({ answer }) => answer.kind)).toEqual(['unlimited', 'unlimited']);
+    expect(bench.reported.map(({ answer }) => answer.kind)).toEqual(['unlimited', 'unlimited']);
   });
 
   it('is denied only by rules in force: a node that is behind waits for newer ones', () => {
-    bench.inForce = standingBy(8);
+    bench.inForce = statusBy(8);
     bench.ask(MISSPELT);
     bench.requests.tick();
-    expect(told()).toEqual([]);
-    bench.book = bookOf(8, RULES);
-    bench.inForce = standingBy(8);
+    expect(reported()).toEqual([]);
+    bench.ruleSet = ruleSetOf(8, RULES);
+    bench.inForce = statusBy(8);
     bench.requests.tick();
-    expect(told()).toEqual([{ kind: 'unlimited', rulesVersion: 8 }]);
+    expect(reported()).toEqual([{ kind: 'unlimited', rulesVersion: 8 }]);
   });
 
   it('is unavailable if the rules cannot be confirmed, whatever the fail modes', () => {
-    bench.book = bookOf(
+    bench.ruleSet = ruleSetOf(
       7,
       'unmatched: deny\nrules: [{ id: u, key: user, windows: { limit: 2, per: day }, failMode: open }]',
     );
     bench.inForce = GONE;
     bench.ask(MISSPELT);
-    expect(told()).toEqual([GONE]);
+    expect(reported()).toEqual([GONE]);
   });
 
   it('leaves the fail modes of all other rules as they are', () => {
-    bench.book = bookOf(7, 'unmatched: deny\nrules: [{ id: u, key: user, unlimited: true, failMode: open }]');
+    bench.ruleSet = ruleSetOf(
+      7,
+      'unmatched: deny\nrules: [{ id: u, key: user, unlimited: true, failMode: open }]',
+    );
     bench.inForce = GONE;
     bench.ask({ user: 'ada' });
-    expect(told()).toEqual([{ kind: 'unlimited', rulesVersion: 7 }]);
+    expect(reported()).toEqual([{ kind: 'unlimited', rulesVersion: 7 }]);
   });
 
   it('of a customer is matched by the tier that operators gave it', () => {
-    bench.book = bookOf(
+    bench.ruleSet = ruleSetOf(
       7,
       'unmatched: deny\nrules: [{ id: gold, match: { tier: gold }, key: ip, windows: { limit: 2, per: day } }]',
     );
@@ -101,26 +104,26 @@ describe('a request that no rule is for', () => {
     bench.ask({ customer: 'acme', ip: '10.0.0.1' });
     const record = { version: 3, tier: 'gold', overrides: [], isBlocked: false };
     bench.asked[0]!.answer({ kind: 'customer', outcome: { isDone: true, record, decided } } as never);
-    expect(told()).toEqual([]);
+    expect(reported()).toEqual([]);
     expect(bench.asked.at(-1)?.request).toMatchObject({ userId: 'customer=acme' });
     bench.ask({ customer: 'nobody', ip: '10.0.0.1' });
     const none = { version: 0, overrides: [], isBlocked: false };
     bench.asked
       .at(-1)!
       .answer({ kind: 'customer', outcome: { isDone: true, record: none, decided } } as never);
-    expect(told()).toEqual([UNMATCHED]);
+    expect(reported()).toEqual([UNMATCHED]);
   });
 
   it('in shadow is let through, counted, and reported as a shadow denial', () => {
-    bench.book = bookOf(7, SHADOW);
+    bench.ruleSet = ruleSetOf(7, SHADOW);
     bench.ask(MISSPELT);
     bench.ask({ user: 'ada' });
     bench.of('user').answer(decision());
-    expect(told()).toMatchObject([
+    expect(reported()).toMatchObject([
       { kind: 'unlimited', rulesVersion: 7, wouldDeny: [WOULD_DENY] },
       { kind: 'decision' },
     ]);
-    expect(bench.told[1]?.answer).not.toHaveProperty('wouldDeny');
+    expect(bench.reported[1]?.answer).not.toHaveProperty('wouldDeny');
     expect(bench.tried).toEqual([{ ruleId: 'unmatched', wouldAllow: false }]);
   });
 });
@@ -160,7 +163,7 @@ describe('a request of lists', () => {
   });
 
   it('is denied in another domain than that of the document, unless it states its limit', () => {
-    bench.book = bookOf(
+    bench.ruleSet = ruleSetOf(
       7,
       'domain: edge\nunmatched: deny\ndescriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 1 } }]',
     );
@@ -171,7 +174,7 @@ describe('a request of lists', () => {
   });
 
   it('is not denied for a list whose rule is replaced, or that ends without a limit', () => {
-    bench.book = bookOf(
+    bench.ruleSet = ruleSetOf(
       7,
       `domain: edge
 unmatched: deny
@@ -190,7 +193,7 @@ descriptors:
   });
 
   it('in shadow is charged for lists with a rule, and counted', () => {
-    bench.book = bookOf(7, SHADOW);
+    bench.ruleSet = ruleSetOf(7, SHADOW);
     const answers = askLists([listOf({ user: 'ada' }), listOf(MISSPELT)]);
     bench.of('user').answer(decision());
     expect(answers).toMatchObject([{ allowed: true, lists: [{ kind: 'limited' }, { kind: 'free' }] }]);
@@ -198,26 +201,26 @@ descriptors:
   });
 });
 
-function look(key: string): LookAnswer[] {
-  const answers: LookAnswer[] = [];
-  const looks = new Looks({ book: () => bench.book, ask: (_, done) => done(bench.inForce, 0) });
-  looks.ask({ key }, (answer) => answers.push(answer));
+function peek(key: string): PeekAnswer[] {
+  const answers: PeekAnswer[] = [];
+  const peeks = new Peeks({ ruleSet: () => bench.ruleSet, ask: (_, done) => done(bench.inForce, 0) });
+  peeks.ask({ key }, (answer) => answers.push(answer));
   return answers;
 }
 
 describe('a look at a key', () => {
   it('reports that a request with this key alone is denied', () => {
-    const { standing } = standingBy(7) as Extract<LookAnswer, { kind: 'standing' }>;
-    const unmatched = [{ kind: 'standing', standing: { ...standing, isUnmatched: true } }];
-    for (const key of ['usr=ada', 'tenant=a%2cb', 'tier=free,usr=ada']) expect(look(key)).toEqual(unmatched);
+    const { keyStatus } = statusBy(7) as Extract<PeekAnswer, { kind: 'keyStatus' }>;
+    const unmatched = [{ kind: 'keyStatus', keyStatus: { ...keyStatus, isUnmatched: true } }];
+    for (const key of ['usr=ada', 'tenant=a%2cb', 'tier=free,usr=ada']) expect(peek(key)).toEqual(unmatched);
     for (const key of ['user=ada', 'ip/24=10.1.2.0', 'apiKey=k', 'user=ada,usr=ada', '*'])
-      expect(look(key)).toEqual([{ kind: 'standing', standing }]);
-    bench.book = bookOf(7, SHADOW);
-    expect(look('usr=ada')).toEqual([{ kind: 'standing', standing }]);
+      expect(peek(key)).toEqual([{ kind: 'keyStatus', keyStatus }]);
+    bench.ruleSet = ruleSetOf(7, SHADOW);
+    expect(peek('usr=ada')).toEqual([{ kind: 'keyStatus', keyStatus }]);
   });
 
   it('reports that only by rules in force', () => {
-    bench.inForce = standingBy(8);
-    expect(look('usr=ada')).toMatchObject([{ kind: 'unavailable', reason: 'rules_changed' }]);
+    bench.inForce = statusBy(8);
+    expect(peek('usr=ada')).toMatchObject([{ kind: 'unavailable', reason: 'rules_changed' }]);
   });
 });

@@ -54,9 +54,9 @@ class Pair {
   }
 
   ask(id: number, change: MetaChange): ChangeResult[] {
-    const told: ChangeResult[] = [];
-    this.node(id).change(change, (result) => told.push(result));
-    return told;
+    const reported: ChangeResult[] = [];
+    this.node(id).change(change, (result) => reported.push(result));
+    return reported;
   }
 }
 
@@ -116,10 +116,10 @@ describe('a change of the nodes', () => {
 
   it('is not answered by a node that was not asked', () => {
     pair.answer = undefined;
-    const told = pair.ask(1, { type: 'nodes', change: { remove: 3 } });
+    const reported = pair.ask(1, { type: 'nodes', change: { remove: 3 } });
     pair.node(1).receiveResult(3, { id: 100, result: { ok: true, version: 9 } });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     pair.node(1).receiveResult(2, { id: 100, result: { ok: true, version: 9 } });
-    expect(told).toEqual([{ ok: true, version: 9 }]);
+    expect(reported).toEqual([{ ok: true, version: 9 }]);
   });
 });

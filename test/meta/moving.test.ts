@@ -11,7 +11,7 @@ import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { Offers } from '../../src/meta/offers.ts';
 
 const GROUPS = 30;
-const LOOK_TICKS = 10;
+const CHECK_TICKS = 10;
 const VERSION = 2;
 const LAST_INDEX = 1_000;
 const [DEAD, HEALTHY] = [4, 5];
@@ -98,8 +98,8 @@ describe('a leader of many groups', () => {
     offers.offered(node, version, all);
   }
 
-  function look(): void {
-    for (let i = 0; i < LOOK_TICKS; i += 1) mover.tick();
+  function peek(): void {
+    for (let i = 0; i < CHECK_TICKS; i += 1) mover.tick();
   }
 
   const arrived = (): number[] =>
@@ -111,7 +111,7 @@ describe('a leader of many groups', () => {
   it('moves what it can, though groups before it wait for a node that never came', () => {
     offer(HEALTHY);
     for (let i = 0; i < 12; i += 1) {
-      look();
+      peek();
       driver.catchUp();
     }
     expect(arrived()).toEqual(meant);
@@ -123,14 +123,14 @@ describe('a leader of many groups', () => {
   it('moves what it can, though a node died midway, and goes on with that one when it is back', () => {
     offer(DEAD);
     connected.add(DEAD);
-    look();
+    peek();
     expect(driver.configOf(1)?.learners).toEqual([DEAD]);
     connected.delete(DEAD);
     offers.gone(DEAD);
     driver.silent.add(DEAD);
     offer(HEALTHY);
     for (let i = 0; i < 12; i += 1) {
-      look();
+      peek();
       driver.catchUp();
     }
     expect(arrived()).toEqual(meant);
@@ -138,7 +138,7 @@ describe('a leader of many groups', () => {
     connected.add(DEAD);
     offer(DEAD);
     for (let i = 0; i < 12; i += 1) {
-      look();
+      peek();
       driver.catchUp();
     }
     for (const [group, { voters }] of driver.configs)
@@ -148,38 +148,38 @@ describe('a leader of many groups', () => {
   it('moves what it can, even if a node answers and makes no progress, and still waits for one that is merely slow', () => {
     offer(DEAD);
     connected.add(DEAD);
-    look();
+    peek();
     offer(HEALTHY);
     const stuck = [...driver.configs.keys()].slice(1, 9);
     const patience = 300;
     for (let i = 0; i < patience; i += 1) {
-      look();
+      peek();
       for (const group of stuck.slice(1)) driver.lacking.set(group, LAST_INDEX - i);
     }
     expect(entered()).toBe(8);
     // The first of the eight has received nothing at all: another group may only have this place.
-    look();
+    peek();
     expect(entered()).toBe(9);
-    for (let i = 0; i <= patience; i += 1) look();
+    for (let i = 0; i <= patience; i += 1) peek();
     expect(entered()).toBe(17);
   });
 
   it('lets only a few of them catch up at a time', () => {
     offer(HEALTHY);
-    look();
-    look();
+    peek();
+    peek();
     expect(entered()).toBe(8);
     driver.catchUp();
-    look();
+    peek();
     expect(driver.steps.filter(({ change }) => change.some(({ kind }) => kind === 'promote')).length).toBe(4);
   });
 
   it('adds no node that has not offered itself under this version or a newer one', () => {
     offer(HEALTHY, VERSION - 1);
-    look();
+    peek();
     expect(entered()).toBe(0);
     offer(HEALTHY, VERSION + 1);
-    look();
+    peek();
     expect(entered()).toBe(8);
   });
 
@@ -228,7 +228,7 @@ describe('a leader of group 0', () => {
       groups: () => [0],
       report: (_to, _version, groups) => settled.push(...groups),
     });
-    for (let i = 0; i < 3 * LOOK_TICKS; i += 1) mover.tick();
+    for (let i = 0; i < 3 * CHECK_TICKS; i += 1) mover.tick();
     expect(driver.configOf(0)?.learners).toEqual([LEAVING]);
     expect(driver.configOf(0)?.epoch).toBe(VERSION);
     expect(new Set(settled)).toEqual(new Set([0]));

@@ -24,7 +24,7 @@ class Node {
   isPlacedHere = false;
   config: GroupConfig = simpleConfig([]);
   newestEpoch = 0;
-  told: string[] = [];
+  reported: string[] = [];
   readonly writes: (() => void)[] = [];
   readonly keeper: ReplicaKeeper;
 
@@ -33,11 +33,11 @@ class Node {
       configOf: () => this.config,
       newestEpoch: () => this.newestEpoch,
       offerGroup: (_group: number, version: number, done: () => void) => {
-        this.told.push(`writes down ${version}`);
+        this.reported.push(`writes down ${version}`);
         this.writes.push(done);
       },
       removeGroup: (_group: number, version: number, done: (stored: StoredGroup) => void) => {
-        this.told.push(`removes by ${version}`);
+        this.reported.push(`removes by ${version}`);
         this.writes.push(() => done(tombstoneOf(version)));
       },
     };
@@ -53,14 +53,14 @@ class Node {
         has: () => this.isHeld,
         add: (_partition, returns) => {
           this.isHeld = true;
-          this.told.push(returns === undefined ? 'makes' : `brings back by ${returns.placement}`);
+          this.reported.push(returns === undefined ? 'makes' : `brings back by ${returns.placement}`);
         },
         drop: () => {
           this.isHeld = false;
         },
       },
       isConnected: (peer) => peer !== 3,
-      offer: (to, version) => this.told.push(`offers to ${to} under ${version}`),
+      offer: (to, version) => this.reported.push(`offers to ${to} under ${version}`),
     });
   }
 
@@ -68,20 +68,20 @@ class Node {
   hears(version: number, settledVersion: number, isPlacedHere: boolean): string[] {
     this.isPlacedHere = isPlacedHere;
     this.keeper.update({ version, settledVersion } as MetaState);
-    return this.looks();
+    return this.peeks();
   }
 
-  looks(): string[] {
-    this.told = [];
+  peeks(): string[] {
+    this.reported = [];
     for (let i = 0; i < 50; i += 1) this.keeper.tick();
-    return [...new Set(this.told)];
+    return [...new Set(this.reported)];
   }
 
   written(): string[] {
-    this.told = [];
+    this.reported = [];
     for (const done of this.writes.splice(0)) done();
     this.keeper.tick();
-    return this.told;
+    return this.reported;
   }
 }
 
@@ -94,13 +94,13 @@ describe('a node', () => {
 
   it('makes a replica that is placed here, and offers it when that is on disk, until it is a member', () => {
     expect(node.hears(2, 1, true)).toEqual(['makes', 'writes down 2']);
-    expect(node.looks()).toEqual([]);
+    expect(node.peeks()).toEqual([]);
     expect(node.written()).toEqual(['offers to 1 under 2', 'offers to 2 under 2']);
-    expect(node.looks()).toEqual(['offers to 1 under 2', 'offers to 2 under 2']);
+    expect(node.peeks()).toEqual(['offers to 1 under 2', 'offers to 2 under 2']);
     node.config = { ...simpleConfig([1, 2]), epoch: 2, learners: [SELF] };
-    expect(node.looks()).toContain('offers to 1 under 2');
+    expect(node.peeks()).toContain('offers to 1 under 2');
     node.config = { ...simpleConfig([1, 2, SELF]), epoch: 2 };
-    expect(node.looks()).toEqual([]);
+    expect(node.peeks()).toEqual([]);
   });
 
   it('offers a replica again under a newer version, also if it is a member under an older one', () => {
@@ -117,7 +117,7 @@ describe('a node', () => {
     expect(node.hears(2, 2, false)).toEqual(['removes by 2']);
     expect(node.isHeld).toBe(false);
     node.written();
-    expect(node.looks()).toEqual([]);
+    expect(node.peeks()).toEqual([]);
   });
 
   it('deletes none that was offered under this version or a newer one, as a restart may have to learn again', () => {
@@ -135,7 +135,7 @@ describe('a node', () => {
     node.newestEpoch = 3;
     expect(node.hears(2, 2, false)).toEqual([]);
     node.newestEpoch = 2;
-    expect(node.looks()).toEqual(['removes by 2']);
+    expect(node.peeks()).toEqual(['removes by 2']);
   });
 
   it('deletes no replica that is about to be offered', () => {
@@ -150,7 +150,7 @@ describe('a node', () => {
     node.hears(3, 3, false);
     expect(node.hears(4, 3, true)).toEqual([]);
     node.written();
-    expect(node.looks()).toEqual(['brings back by 4', 'writes down 4']);
+    expect(node.peeks()).toEqual(['brings back by 4', 'writes down 4']);
   });
 
   it('brings nothing back by an older list after a restart', () => {
@@ -186,7 +186,7 @@ describe('a node', () => {
       offer: (to, _version, partitions) => frames.push(`${partitions.length} to ${to}`),
     });
     keeper.update({ version: 2, settledVersion: 1 } as MetaState);
-    keeper.look();
+    keeper.peek();
     for (const done of writes) done();
     keeper.tick();
     expect(frames).toEqual(['3000 to 1', '3000 to 2']);

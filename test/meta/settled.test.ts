@@ -8,7 +8,7 @@ import { Cluster } from '../raft/driver/cluster.ts';
 import type { Node } from '../raft/driver/node.ts';
 import { GROUP } from '../raft/driver/options.ts';
 
-const LOOK_TICKS = 10;
+const CHECK_TICKS = 10;
 
 interface Reports {
   readonly mover: GroupMover;
@@ -31,13 +31,13 @@ function moverOn(node: Node, version: number, voters: readonly number[]): Report
     offers,
     isConnected: () => true,
     groups: () => [GROUP],
-    report: (_to, told) => reported.push(told),
+    report: (_to, answered) => reported.push(answered),
   });
   return { mover, reported };
 }
 
-async function look(cluster: Cluster, ...movers: readonly Reports[]): Promise<void> {
-  for (let i = 0; i < 8 * LOOK_TICKS; i += 1) {
+async function peek(cluster: Cluster, ...movers: readonly Reports[]): Promise<void> {
+  for (let i = 0; i < 8 * CHECK_TICKS; i += 1) {
     for (const { mover } of movers) mover.tick();
     await cluster.tick();
   }
@@ -50,7 +50,7 @@ describe('a group that was found settled', () => {
     const first = await cluster.elect();
     // Node 4 was added, which moves the group there, and removed before anything had moved.
     const informed = moverOn(first, 3, [1, 2, 3]);
-    await look(cluster, informed);
+    await peek(cluster, informed);
     expect(informed.reported).toContain(3);
     // An operator who reads that may switch node 4 off.
     first.raft.handOver();
@@ -58,7 +58,7 @@ describe('a group that was found settled', () => {
     const second = await cluster.elect();
     expect(second).not.toBe(first);
     const late = moverOn(second, 2, [second.id, first.id, 4]);
-    await look(cluster, late);
+    await peek(cluster, late);
     const { voters, learners } = second.status.config;
     expect([...voters, ...learners]).toEqual([1, 2, 3]);
     expect(late.reported).toEqual([]);
@@ -74,12 +74,12 @@ describe('a group that was found settled', () => {
     for (const id of others) cluster.node(id).raft.peerLost(before.id);
     const after = await cluster.elect();
     const moved = moverOn(after, 2, [...others, 4]);
-    await look(cluster, moved);
+    await peek(cluster, moved);
     expect(after.status.config.voters).toContain(4);
     expect(moved.reported).toContain(2);
     // It goes on, hears from group 0 that node 4 leaves, and of its own group nothing yet.
     const woken = moverOn(before, 3, [1, 2, 3]);
-    for (let i = 0; i < LOOK_TICKS; i += 1) woken.mover.tick();
+    for (let i = 0; i < CHECK_TICKS; i += 1) woken.mover.tick();
     expect(before.isLeader).toBe(true);
     expect(woken.reported).toEqual([]);
   });

@@ -194,11 +194,11 @@ describe('a higher version is proposed', () => {
   });
 
   it('and the refusal names the nodes that are behind', () => {
-    const told = answer([helloOf(2, THIS)]);
+    const reported = answer([helloOf(2, THIS)]);
     const message = expect.stringMatching(
       /^node 2 speaks 1, node 3 is not connected: start it with a quorate that speaks version 2/,
     ) as string;
-    expect(told).toMatchObject({ message });
+    expect(reported).toMatchObject({ message });
   });
 });
 
@@ -232,9 +232,9 @@ function asking(leaderSpeaks: VersionRange): {
 describe('a change that the leader of group 0 does not know', () => {
   it('is not forwarded to it, which would close the connection: the answer names the nodes that are behind', () => {
     const { forwarder, sent, asked } = asking(THIS);
-    const told: ChangeResult[] = [];
-    forwarder.change(UPGRADE, (result) => told.push(result));
-    expect(told).toMatchObject([{ ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: 1 }] }]);
+    const reported: ChangeResult[] = [];
+    forwarder.change(UPGRADE, (result) => reported.push(result));
+    expect(reported).toMatchObject([{ ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: 1 }] }]);
     expect([sent, asked]).toEqual([[], []]);
     forwarder.change({ type: 'drain', change: { node: 3, isDraining: true } }, () => undefined);
     expect(sent).toEqual(['change']);
@@ -242,11 +242,11 @@ describe('a change that the leader of group 0 does not know', () => {
 
   it('is not forwarded to a leader that speaks less than the cluster is to be raised to', () => {
     const { forwarder, sent } = asking(NEXT);
-    const told: ChangeResult[] = [];
+    const reported: ChangeResult[] = [];
     const version = NEXT.max + 1;
-    forwarder.change({ type: 'upgrade', change: { version } }, (result) => told.push(result));
+    forwarder.change({ type: 'upgrade', change: { version } }, (result) => reported.push(result));
     const behind = [2, 3].map((node) => ({ node, speaks: NEXT.max }));
-    expect(told).toMatchObject([{ ok: false, reason: 'nodesBehind', behind }]);
+    expect(reported).toMatchObject([{ ok: false, reason: 'nodesBehind', behind }]);
     expect(sent).toEqual([]);
   });
 

@@ -6,12 +6,12 @@ import { Draining } from '../../src/node/draining.ts';
 class Bench {
   state: MetaState | undefined;
   readonly avoided: boolean[] = [];
-  readonly told: boolean[] = [];
+  readonly reported: boolean[] = [];
   readonly draining = new Draining({
     nodeId: 2,
     raft: { avoidLeading: (_, lasts) => void this.avoided.push(lasts) },
     state: () => this.state,
-    drained: (isDraining) => void this.told.push(isDraining),
+    drained: (isDraining) => void this.reported.push(isDraining),
   });
 
   /** Group 0 says that these nodes are drained. */
@@ -32,17 +32,17 @@ describe('a node', () => {
     bench.ticks(20);
     bench.says(1, 3);
     bench.ticks(20);
-    expect([bench.avoided, bench.told, bench.draining.isOn]).toEqual([[], [], false]);
+    expect([bench.avoided, bench.reported, bench.draining.isOn]).toEqual([[], [], false]);
   });
 
   it('hands over when it is, and again while it lasts, for it may be elected after all', () => {
     const bench = new Bench();
     bench.says(2);
-    expect([bench.avoided, bench.told, bench.draining.isOn]).toEqual([[true], [true], true]);
+    expect([bench.avoided, bench.reported, bench.draining.isOn]).toEqual([[true], [true], true]);
     bench.ticks(100);
     expect(bench.avoided).toEqual(Array.from({ length: 11 }, () => true));
     bench.says(2, 3);
-    expect(bench.told).toEqual([true]);
+    expect(bench.reported).toEqual([true]);
   });
 
   it('leads again when that is ended', () => {
@@ -50,6 +50,10 @@ describe('a node', () => {
     bench.says(2);
     bench.says();
     bench.ticks(100);
-    expect([bench.avoided, bench.told, bench.draining.isOn]).toEqual([[true, false], [true, false], false]);
+    expect([bench.avoided, bench.reported, bench.draining.isOn]).toEqual([
+      [true, false],
+      [true, false],
+      false,
+    ]);
   });
 });

@@ -11,7 +11,7 @@ function nodeOf(id: number, changes: Partial<ReportedNode> = {}): ReportedNode {
 /** @param leaders by partition */
 function reportOf(nodes: readonly ReportedNode[], leaders: readonly number[]): ClusterReport {
   return {
-    self: { id: 1, standing: 'member', refusedBy: [] },
+    self: { id: 1, membership: 'member', refusedBy: [] },
     nodes,
     version: 1,
     settledVersion: 1,
@@ -30,16 +30,16 @@ beforeEach(() => {
 
 describe('the log of faults', () => {
   it('takes the first report as its baseline', () => {
-    log.look(reportOf([nodeOf(1), nodeOf(2, { up: false })], [0, 1]));
+    log.check(reportOf([nodeOf(1), nodeOf(2, { up: false })], [0, 1]));
     expect(log.faults).toEqual([]);
   });
 
   it('reports a lost leader and its successor, latest first', () => {
-    log.look(reportOf([nodeOf(1), nodeOf(2)], [2, 1, 2]));
+    log.check(reportOf([nodeOf(1), nodeOf(2)], [2, 1, 2]));
     now = 2_000;
-    log.look(reportOf([nodeOf(1), nodeOf(2, { up: false })], [0, 1, 0]));
+    log.check(reportOf([nodeOf(1), nodeOf(2, { up: false })], [0, 1, 0]));
     now = 3_000;
-    log.look(reportOf([nodeOf(1), nodeOf(2, { up: false })], [1, 1, 1]));
+    log.check(reportOf([nodeOf(1), nodeOf(2, { up: false })], [1, 1, 1]));
     expect(log.faults).toEqual([
       { id: 3, atMillis: 3_000, kind: 'leaderElected', node: 1, count: 2, partitions: [0, 2] },
       { id: 2, atMillis: 2_000, kind: 'leaderLost', node: 2, count: 2, partitions: [0, 2] },
@@ -48,8 +48,8 @@ describe('the log of faults', () => {
   });
 
   it('reports a lost leader also if another was elected meanwhile, and a leadership that moved', () => {
-    log.look(reportOf([nodeOf(1), nodeOf(2), nodeOf(3)], [2, 3]));
-    log.look(reportOf([nodeOf(1), nodeOf(2, { up: false }), nodeOf(3)], [1, 1]));
+    log.check(reportOf([nodeOf(1), nodeOf(2), nodeOf(3)], [2, 3]));
+    log.check(reportOf([nodeOf(1), nodeOf(2, { up: false }), nodeOf(3)], [1, 1]));
     expect(log.faults.map(({ kind, node, partitions }) => [kind, node, partitions])).toEqual([
       ['leaderMoved', 1, [1]],
       ['leaderElected', 1, [0]],
@@ -59,9 +59,9 @@ describe('the log of faults', () => {
   });
 
   it('reports clocks and drains, and their ends; a joining node is no fault', () => {
-    log.look(reportOf([nodeOf(1)], []));
-    log.look(reportOf([nodeOf(1, { clock: 'fast', draining: true }), nodeOf(2)], []));
-    log.look(reportOf([nodeOf(1), nodeOf(2)], []));
+    log.check(reportOf([nodeOf(1)], []));
+    log.check(reportOf([nodeOf(1, { clock: 'fast', draining: true }), nodeOf(2)], []));
+    log.check(reportOf([nodeOf(1), nodeOf(2)], []));
     expect(log.faults.map(({ kind }) => kind)).toEqual([
       'drainEnded',
       'clockFit',
@@ -72,9 +72,9 @@ describe('the log of faults', () => {
 
   it('is bounded, in faults and in the partitions that one names', () => {
     const many = Array.from({ length: 2 * FAULT_PARTITIONS_MAX }, () => 1);
-    log.look(reportOf([nodeOf(1)], many));
+    log.check(reportOf([nodeOf(1)], many));
     for (let i = 1; i <= FAULTS_MAX + 5; i += 1)
-      log.look(
+      log.check(
         reportOf(
           [nodeOf(1)],
           many.map(() => 1 + (i % 2)),

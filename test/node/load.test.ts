@@ -89,7 +89,7 @@ describe('a restart', () => {
       store,
       hash: await loadHash32(),
       clocks: { monotonicMillis: zero, wallMillis: zero },
-      doorMillis: zero,
+      listenerMillis: zero,
       random: zero,
       defer: (fn) => deferred.push(fn),
       gather: (fn) => deferred.push(fn),

@@ -14,16 +14,16 @@ describe('rounds of the event loop', () => {
   }
 
   /** The reported rounds, and how often processor time was read. */
-  function play(rounds: readonly Round[]): { told: (readonly [number, number])[]; asked: number } {
+  function play(rounds: readonly Round[]): { reported: (readonly [number, number])[]; asked: number } {
     let now = 1_000;
     let idle = 300;
     let processor = 50;
     let asked = 0;
-    const told: (readonly [number, number])[] = [];
+    const reported: (readonly [number, number])[] = [];
     const watch = new LoopRounds({
       monotonicMillis: () => now,
       shortMillis: 10,
-      rounds: (...millis) => told.push(millis),
+      rounds: (...millis) => reported.push(millis),
       processorMillis: () => {
         asked += 1;
         return processor;
@@ -36,13 +36,13 @@ describe('rounds of the event loop', () => {
       processor += processorMillis;
       watch.turn();
     }
-    return { told, asked };
+    return { reported, asked };
   }
 
   it('that are short are reported together, without reading processor time', () => {
     const short = { millis: 5, waitsMillis: 15, processorMillis: 4 };
     expect(play([short, short, short, short])).toEqual({
-      told: [
+      reported: [
         [5, 30],
         [5, 30],
       ],
@@ -54,7 +54,7 @@ describe('rounds of the event loop', () => {
     const ours = { millis: 60, processorMillis: 50 };
     const others = { millis: 60, processorMillis: 3 };
     expect(play([ours, ours, ours, ours, ours, others, others, others])).toEqual({
-      told: [10, 50, 50, 50, 50, 50, 50, 3].map((millis) => [millis, 0]),
+      reported: [10, 50, 50, 50, 50, 50, 50, 3].map((millis) => [millis, 0]),
       asked: 4,
     });
   });
@@ -62,12 +62,12 @@ describe('rounds of the event loop', () => {
   it('cause processor time to be read at once after a pause', () => {
     const long = { millis: 60, processorMillis: 50 };
     const pause = { millis: 2_000, processorMillis: 1 };
-    expect(play([long, long, pause]).told[2]).toEqual([1, 0]);
+    expect(play([long, long, pause]).reported[2]).toEqual([1, 0]);
   });
 
   it('that were short in between do not count as a part of a long one', () => {
     const long = { millis: 60, processorMillis: 50 };
-    expect(play([long, { millis: 5, waitsMillis: 100, processorMillis: 5 }, long, long]).told).toEqual([
+    expect(play([long, { millis: 5, waitsMillis: 100, processorMillis: 5 }, long, long]).reported).toEqual([
       [10, 0],
       [5, 100],
       [10, 0],
@@ -93,23 +93,23 @@ describe('rounds of the event loop', () => {
 describe('the watch of the heap', () => {
   it('reports once that memory is short, and once that it is not, with one log line each', () => {
     const lines: string[] = [];
-    const told: boolean[] = [];
-    let share = 0.5;
+    const reported: boolean[] = [];
+    let fraction = 0.5;
     const watch = new HeapWatch({
-      memoryInUse: () => ({ heapShare: share, memoryShare: 0 }),
+      memoryInUse: () => ({ heapFraction: fraction, memoryFraction: 0 }),
       logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
-      changed: (isShort) => told.push(isShort),
+      changed: (isShort) => reported.push(isShort),
     });
-    for (share of [0.5, 0.97, 0.97, 0.5, 0.5]) watch.look();
-    expect(told).toEqual([true, false]);
+    for (fraction of [0.5, 0.97, 0.97, 0.5, 0.5]) watch.check();
+    expect(reported).toEqual([true, false]);
     expect(lines).toHaveLength(2);
     expect(lines[0]).toContain('short of memory');
   });
 
   it('reads fractions of the memory limits', () => {
-    const { heapShare, memoryShare } = memoryInUse();
-    expect(heapShare).toBeGreaterThan(0);
-    expect(heapShare).toBeLessThan(1);
-    expect(memoryShare).toBeGreaterThanOrEqual(0);
+    const { heapFraction, memoryFraction } = memoryInUse();
+    expect(heapFraction).toBeGreaterThan(0);
+    expect(heapFraction).toBeLessThan(1);
+    expect(memoryFraction).toBeGreaterThanOrEqual(0);
   });
 });

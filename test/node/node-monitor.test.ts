@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import type { ClusterView } from '../../src/node/cluster-view.ts';
-import { DoorUsage } from '../../src/node/door-usage.ts';
+import { ListenerUsage } from '../../src/node/listener-usage.ts';
 import { NodeMonitor } from '../../src/node/node-monitor.ts';
 import type { NodeReadiness } from '../../src/node/readiness.ts';
 
 const REPORT: ClusterReport = {
-  self: { id: 1, standing: 'member', refusedBy: [] },
+  self: { id: 1, membership: 'member', refusedBy: [] },
   nodes: [],
   version: 1,
   settledVersion: 1,
@@ -46,7 +46,7 @@ class Played {
     this.monitor = new NodeMonitor({
       readiness: readiness as unknown as NodeReadiness,
       view: view as unknown as ClusterView,
-      usage: new DoorUsage(clocks),
+      usage: new ListenerUsage(clocks),
       clocks,
     });
   }
@@ -110,13 +110,13 @@ describe('the figures of a node', () => {
       played.monitor.figures();
       played.answer(allowed);
     }
-    for (const [millis, isTold] of [
+    for (const [millis, isReported] of [
       [2_000, true],
       [6_000, true],
       [6_001, false],
     ] as const) {
       played.nowMillis = millis;
-      expect(played.monitor.figures().rates !== null).toBe(isTold);
+      expect(played.monitor.figures().rates !== null).toBe(isReported);
     }
     expect(played.asked.length).toBe(3);
   });
@@ -126,14 +126,14 @@ describe('the faults of a node', () => {
   it('are recorded from the time the node was first ready', () => {
     const played = new Played();
     played.status = 'waiting for leaders';
-    played.monitor.look();
+    played.monitor.check();
     played.report = { ...REPORT, partitions: [{ ...REPORT.partitions[0]!, leader: 2 }] };
     played.status = 'ready';
-    played.monitor.look();
+    played.monitor.check();
     expect(played.monitor.faults()).toEqual([]);
     played.status = 'waiting for leaders';
     played.report = REPORT;
-    played.monitor.look();
+    played.monitor.check();
     expect(played.monitor.faults()).toMatchObject([{ kind: 'leaderMoved', node: 1, partitions: [0] }]);
   });
 });

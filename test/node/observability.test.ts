@@ -48,7 +48,7 @@ function metricsIn(expr: string): string[] {
 }
 
 /** Every series name that can occur in a text in the format of Prometheus. */
-function namesTold(text: string): Set<string> {
+function namesReported(text: string): Set<string> {
   const names = new Set<string>();
   for (const [, name = '', type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
     names.add(name);
@@ -58,14 +58,14 @@ function namesTold(text: string): Set<string> {
 }
 
 let cluster: InProcessCluster;
-let told: Set<string>;
+let reported: Set<string>;
 let alerts: readonly Alert[];
 let panels: readonly Panel[];
 beforeAll(async () => {
   cluster = await InProcessCluster.create({ rules: [RULE], nodes: 1, partitions: 2, resp: true });
   await cluster.startAll();
   const response = await fetch(`http://127.0.0.1:${cluster.config.nodes[0]?.http.port ?? 0}/metrics`);
-  told = namesTold(await response.text());
+  reported = namesReported(await response.text());
   const rules = parse(await readFile(join(FOLDER, 'alerts.yaml'), 'utf8')) as {
     groups: { name: string; rules: Alert[] }[];
   };
@@ -91,7 +91,7 @@ describe('the alert rules', () => {
     expect(alerts.length).toBeGreaterThan(10);
     const asked = alerts.flatMap(({ alert, expr }) => metricsIn(expr).map((name) => [alert, name] as const));
     expect(new Set(asked.map(([alert]) => alert)).size).toBe(alerts.length);
-    expect(asked.filter(([, name]) => !told.has(name) && !OF_PROMETHEUS.includes(name))).toEqual([]);
+    expect(asked.filter(([, name]) => !reported.has(name) && !OF_PROMETHEUS.includes(name))).toEqual([]);
   });
 
   it('each say what is wrong and what to do, under a unique name', () => {
@@ -121,7 +121,7 @@ describe('the dashboard', () => {
     for (const { title, targets = [] } of shown) {
       const names = targets.flatMap(({ expr }) => metricsIn(expr));
       expect([title, names.length >= targets.length && targets.length > 0]).toEqual([title, true]);
-      expect([title, names.filter((name) => !told.has(name) && !OF_PROMETHEUS.includes(name))]).toEqual([
+      expect([title, names.filter((name) => !reported.has(name) && !OF_PROMETHEUS.includes(name))]).toEqual([
         title,
         [],
       ]);

@@ -54,7 +54,7 @@ describe('the metrics of a node', () => {
       'quorate_disk_bytes',
       'quorate_disk_free_bytes',
       'quorate_disk_free_floor_bytes',
-      'quorate_connections{door="http"}',
+      'quorate_connections{listener="http"}',
       'quorate_leader_changes_total{what="elected"}',
       'quorate_disk_write_seconds_count',
       'quorate_ready',
@@ -65,13 +65,13 @@ describe('the metrics of a node', () => {
       'quorate_replication_lag_entries',
       'quorate_groups_without_leader',
       'quorate_peer_connections',
-      'quorate_connections{door="resp"}',
+      'quorate_connections{listener="resp"}',
     ];
     const others = async (): Promise<string[]> => {
-      const told = await metrics();
+      const reported = await metrics();
       return [
-        ...positive.filter((series) => !(valueOf(told, series) > 0)),
-        ...zero.filter((series) => valueOf(told, series) !== 0),
+        ...positive.filter((series) => !(valueOf(reported, series) > 0)),
+        ...zero.filter((series) => valueOf(reported, series) !== 0),
       ];
     };
     // Group 0 may elect its leader last, and an entry may be on its way to the disk.

@@ -47,7 +47,7 @@ class Node {
   ]);
   readonly meta: { state: MetaState | undefined } = { state: STATE };
   readonly asked: { readonly change: MetaChange; readonly done: (result: ChangeResult) => void }[] = [];
-  readonly told: ChangeResult[] = [];
+  readonly reported: ChangeResult[] = [];
   readonly changes = new RulesChanges({
     core: { partitions: this.replicas, meta: this.meta },
     partitionCount: 4,
@@ -62,7 +62,7 @@ class Node {
     const options = horizon === undefined ? {} : { requestIdHorizonMillis: horizon };
     const table = { rules: asked.rules ?? rules, ...options };
     const change = { table, ifVersion: asked.ifVersion };
-    this.changes.change(change, (result) => this.told.push(result));
+    this.changes.change(change, (result) => this.reported.push(result));
   }
 
   /** Group 0 says yes. */
@@ -122,12 +122,12 @@ describe('a change of the rules', () => {
     node.apply(0, 6);
     node.apply(2, 7);
     node.changes.tick();
-    expect(node.told).toEqual([]);
+    expect(node.reported).toEqual([]);
     node.hear(3, 6);
     node.changes.tick();
-    expect(node.told).toEqual([{ ok: true, version: 6, pending: [] }]);
+    expect(node.reported).toEqual([{ ok: true, version: 6, pending: [] }]);
     node.changes.tick();
-    expect(node.told).toHaveLength(1);
+    expect(node.reported).toHaveLength(1);
   });
 
   it('leaves what it does not say', () => {
@@ -142,35 +142,35 @@ describe('a change of the rules', () => {
     node.commit();
     node.apply(0, 6);
     for (let tick = 0; tick < 2_000; tick += 1) node.changes.tick();
-    expect(node.told).toEqual([{ ok: true, version: 6, pending: [1, 2, 3] }]);
+    expect(node.reported).toEqual([{ ok: true, version: 6, pending: [1, 2, 3] }]);
   });
 
   it('is not made for others than were read', () => {
     node.ask({ ifVersion: 4 });
-    expect(node.told).toEqual([{ ok: false, reason: 'rulesChanged' }]);
+    expect(node.reported).toEqual([{ ok: false, reason: 'rulesChanged' }]);
     node.ask({ ifVersion: 5 });
     node.asked[0]?.done({ ok: false, reason: 'rulesChanged' });
-    expect(node.told[1]).toEqual({ ok: false, reason: 'rulesChanged' });
+    expect(node.reported[1]).toEqual({ ok: false, reason: 'rulesChanged' });
   });
 
   it('that is not sound is not made', () => {
     node.ask({ rules: [{ id: 'default', limit: -1, windowMillis: 1_000 }] });
-    expect(node.told).toMatchObject([{ ok: false, reason: 'invalid', field: 'rules[0].limit' }]);
+    expect(node.reported).toMatchObject([{ ok: false, reason: 'invalid', field: 'rules[0].limit' }]);
     node.ask({ horizon: 1_000 });
-    expect(node.told[1]).toMatchObject({ ok: false, reason: 'invalid', field: 'requestIdHorizonMillis' });
+    expect(node.reported[1]).toMatchObject({ ok: false, reason: 'invalid', field: 'requestIdHorizonMillis' });
     expect(node.asked).toEqual([]);
   });
 
   it('waits for the first rules, and for room', () => {
     node.meta.state = undefined;
     node.ask();
-    expect(node.told).toMatchObject([{ ok: false, reason: 'notLeader' }]);
+    expect(node.reported).toMatchObject([{ ok: false, reason: 'notLeader' }]);
     node = new Node();
     for (let i = 0; i < 64; i += 1) {
       node.ask();
       node.commit();
     }
     node.ask();
-    expect(node.told).toEqual([{ ok: false, reason: 'overloaded' }]);
+    expect(node.reported).toEqual([{ ok: false, reason: 'overloaded' }]);
   });
 });

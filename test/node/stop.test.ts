@@ -3,36 +3,36 @@ import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NodeCore } from '../../src/node/node-core.ts';
 import { stopLimits, takeLeave } from '../../src/node/stop.ts';
-import { Door } from '../http/fixtures.ts';
+import { Listener } from '../http/fixtures.ts';
 import { RawClient } from '../http/raw-client.ts';
 import { KEPT_MILLIS_MAX } from '../jepsen/http-attempt.ts';
 import { until } from '../transport/wait.ts';
 
-let door = new Door();
+let listener = new Listener();
 afterEach(async () => {
-  await door.app.close();
-  door = new Door();
+  await listener.app.close();
+  listener = new Listener();
 });
 
 describe('a node that stops while no partition can decide', () => {
   it('still answers what is open when its time is up, before its deadline', async () => {
-    const port = await door.listen();
-    door.answer = undefined;
+    const port = await listener.listen();
+    listener.answer = undefined;
     const answer = fetch(`http://127.0.0.1:${port}/v1/allow`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: '{"userId":"ada"}',
     });
-    await until('it is open', () => door.open.length === 1);
+    await until('it is open', () => listener.open.length === 1);
     const core = {
       hasLeft: true,
       isIdle: false,
       leave() {},
       router: {
-        close: () => door.open[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0),
+        close: () => listener.open[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0),
       },
     } as unknown as NodeCore;
-    await takeLeave(core, [door.door], { lingerMillisMin: 0, lingerMillisMax: 0, openMillisMax: 50 });
+    await takeLeave(core, [listener.listener], { lingerMillisMin: 0, lingerMillisMax: 0, openMillisMax: 50 });
     const response = await answer;
     expect([response.status, await response.json()]).toMatchObject([503, { allowed: false }]);
   });
@@ -51,14 +51,14 @@ describe('a node that stops while no partition can decide', () => {
 
 describe('a node whose event loop is blocked while it stops', () => {
   it('answers what arrived meanwhile on idle connections', async () => {
-    const client = new RawClient(await door.listen());
+    const client = new RawClient(await listener.listen());
     client.ask('ada');
     await until('it is answered', () => client.statuses().length === 1);
-    door.readiness = { status: 'stopping' };
+    listener.readiness = { status: 'stopping' };
     const core = { hasLeft: true, isIdle: true, leave() {}, router: { close() {} } } as unknown as NodeCore;
     // After this turn the loop runs timers first, and then reads.
     await endOfTurn();
-    const left = takeLeave(core, [door.door], {
+    const left = takeLeave(core, [listener.listener], {
       lingerMillisMin: 20,
       lingerMillisMax: 20,
       openMillisMax: 5_000,

@@ -4,7 +4,7 @@ import type { NodeCore } from '../../src/node/node-core.ts';
 import type { NodeReadiness } from '../../src/node/readiness.ts';
 import { takenRequests } from '../../src/node/taken-requests.ts';
 
-const CALLS = ['ask', 'allowListed', 'look', 'refund', 'operate', 'customer'] as const;
+const CALLS = ['ask', 'allowListed', 'peek', 'refund', 'operate', 'customer'] as const;
 
 /** A node as it is said to be, which notes what it is asked. */
 function nodeThat(is: { readonly isDraining?: boolean; readonly isExcluded?: boolean } | 'loading') {
@@ -19,7 +19,7 @@ function nodeThat(is: { readonly isDraining?: boolean; readonly isExcluded?: boo
           requests: {
             ask: note('ask'),
             askListed: note('allowListed'),
-            looks: { ask: note('look') },
+            peeks: { ask: note('peek') },
             refund: note('refund'),
             customers: { ask: note('customer') },
           },
@@ -29,20 +29,20 @@ function nodeThat(is: { readonly isDraining?: boolean; readonly isExcluded?: boo
     isDraining: is !== 'loading' && is.isDraining === true,
   };
   const requests = takenRequests(readiness as unknown as NodeReadiness);
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   for (const call of CALLS) {
-    const done = (answer: unknown): void => void told.push(answer);
+    const done = (answer: unknown): void => void reported.push(answer);
     if (call === 'customer') requests.customer('acme', { type: 'read' }, done);
     else (requests[call] as (request: unknown, done: (answer: unknown) => void) => void)({}, done);
   }
-  return { handedOn, told };
+  return { handedOn, reported };
 }
 
 describe('a node', () => {
   it('hands each request on while it serves', () => {
-    const { handedOn, told } = nodeThat({});
+    const { handedOn, reported } = nodeThat({});
     expect(handedOn).toEqual(CALLS);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   it.each([
@@ -51,8 +51,8 @@ describe('a node', () => {
     ['not_member', { isExcluded: true }],
     ['not_member', { isExcluded: true, isDraining: true }],
   ] as const)('refuses each as %s when it is %j, and asks nobody', (reason, is) => {
-    const { handedOn, told } = nodeThat(is);
+    const { handedOn, reported } = nodeThat(is);
     expect(handedOn).toEqual([]);
-    expect(told).toEqual(CALLS.map(() => ({ kind: 'unavailable', reason, proposed: false })));
+    expect(reported).toEqual(CALLS.map(() => ({ kind: 'unavailable', reason, proposed: false })));
   });
 });

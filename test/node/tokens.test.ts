@@ -49,18 +49,18 @@ class Played {
 
   heard(...nodes: number[]): void {
     const { version: tokensVersion } = this.tokens;
-    const told = { pid: 1, clock: 'fit', partitions: [], speaks: 1, tokensVersion } as const;
-    for (const node of nodes) this.tokens.heard({ node, ...told });
+    const reported = { pid: 1, clock: 'fit', partitions: [], speaks: 1, tokensVersion } as const;
+    for (const node of nodes) this.tokens.heard({ node, ...reported });
     this.tokens.tick();
   }
 
   change(change: TokenChange): ChangeResult | undefined {
-    let told: ChangeResult | undefined;
+    let reported: ChangeResult | undefined;
     this.tokens.change(change, (result) => {
-      told = result;
+      reported = result;
     });
     this.heard(2, 3);
-    return told;
+    return reported;
   }
 
   create(role: 'decide' | 'admin'): NonNullable<Extract<ChangeResult, { ok: true }>['made']> {
@@ -108,29 +108,29 @@ describe('the tokens of a node', () => {
   it('are listed without secrets', () => {
     const played = new Played();
     const { token } = played.create('admin');
-    const told = JSON.stringify(played.tokens.tokens());
-    expect(told).toContain('"createdMillis":1700000000123');
-    expect(told).not.toMatch(/sha256|[0-9a-f]{64}/);
+    const reported = JSON.stringify(played.tokens.tokens());
+    expect(reported).toContain('"createdMillis":1700000000123');
+    expect(reported).not.toMatch(/sha256|[0-9a-f]{64}/);
     expect(JSON.stringify(played.state)).not.toContain(token.slice(12));
   });
 
   it('are acknowledged when all reachable nodes know, with the unreachable ones', () => {
     const played = new Played();
     played.connected.delete(3);
-    const told: ChangeResult[] = [];
-    played.tokens.change(READ, (result) => told.push(result));
+    const reported: ChangeResult[] = [];
+    played.tokens.change(READ, (result) => reported.push(result));
     played.heard();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     played.heard(2);
-    expect(told).toMatchObject([{ ok: true, pending: [3] }]);
+    expect(reported).toMatchObject([{ ok: true, pending: [3] }]);
   });
 
   it('are acknowledged after a few seconds though a node is silent', () => {
     const played = new Played();
-    const told: ChangeResult[] = [];
-    played.tokens.change(READ, (result) => told.push(result));
-    for (let tick = 0; tick < 501 && told.length === 0; tick += 1) played.tokens.tick();
-    expect(told).toMatchObject([{ ok: true, pending: [2, 3] }]);
+    const reported: ChangeResult[] = [];
+    played.tokens.change(READ, (result) => reported.push(result));
+    for (let tick = 0; tick < 501 && reported.length === 0; tick += 1) played.tokens.tick();
+    expect(reported).toMatchObject([{ ok: true, pending: [2, 3] }]);
   });
 
   it.each([
@@ -140,9 +140,9 @@ describe('the tokens of a node', () => {
   ] as const)('are not shown if group 0 did not take them: %s', (_reason, refusing) => {
     const played = new Played();
     played.refusing = refusing;
-    const told: ChangeResult[] = [];
-    played.tokens.change(READ, (result) => told.push(result));
-    expect(told).toEqual([refusing]);
+    const reported: ChangeResult[] = [];
+    played.tokens.change(READ, (result) => reported.push(result));
+    expect(reported).toEqual([refusing]);
   });
 
   it('in the file count in addition to those of the cluster, and cannot be revoked', () => {

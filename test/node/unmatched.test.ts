@@ -49,8 +49,8 @@ it('denies a misspelt descriptor, says why, and counts it', async () => {
   });
   const metrics = await (await fetch(`${node}/metrics`)).text();
   expect(metrics).toContain('quorate_decisions_total{rule="unmatched",outcome="denied"} 2');
-  const look = await fetch(`${node}/v1/keys/usr=ada`);
-  expect(await look.json()).toMatchObject({ unmatched: true, limits: [] });
+  const peek = await fetch(`${node}/v1/keys/usr=ada`);
+  expect(await peek.json()).toMatchObject({ unmatched: true, limits: [] });
 });
 
 it('counts what it would deny in shadow, and lets it through', async () => {

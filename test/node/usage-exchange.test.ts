@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { UsageResult } from '../../src/api/usage.ts';
 import { USAGE_DEADLINE_MILLIS, USAGE_QUESTIONS_MAX, UsageExchange } from '../../src/node/usage-exchange.ts';
 import { UsageTable } from '../../src/usage/usage-table.ts';
-import { decodeUsageQuestion, decodeUsageTold } from '../../src/wire/usage.ts';
+import { decodeUsageQuestion, decodeUsageReport } from '../../src/wire/usage.ts';
 
 const MINUTE = 29_000_000;
 const QUERY = { minutes: 1, top: 3 };
@@ -49,7 +49,7 @@ class Nodes {
         if (this.deaf.has(to)) return false;
         this.#frames.push(() => {
           if (type === 'usage') this.node(to).receiveQuestion(nodeId, decodeUsageQuestion(payload));
-          else this.node(to).receiveTold(nodeId, decodeUsageTold(payload));
+          else this.node(to).receiveReported(nodeId, decodeUsageReport(payload));
         });
         return true;
       },

@@ -1,7 +1,7 @@
 /** A node that adds up what its partitions remember, with peers that report how much room they have. */
 import { describe, expect, it } from 'vitest';
 import type { Room } from '../../src/limiter/state/state-size.ts';
-import { type CapacityReport, CapacityWatch, IDLE_LOOKS } from '../../src/partition/capacity-watch.ts';
+import { type CapacityReport, CapacityWatch, IDLE_CHECKS } from '../../src/partition/capacity-watch.ts';
 import {
   NodeBudget,
   PeerRooms,
@@ -12,20 +12,20 @@ import {
 class FakeReplica {
   stateBytes = 0;
   room: Room = 'free';
-  told = 0;
+  reported = 0;
   /** Not yet searched for idle items. */
   keys = 0;
   readonly housekeeping = {
-    look: (looksMax: number): number => {
-      const looks = Math.min(looksMax, this.keys);
-      this.keys -= looks;
-      return looks;
+    check: (checksMax: number): number => {
+      const checks = Math.min(checksMax, this.keys);
+      this.keys -= checks;
+      return checks;
     },
   };
 
   limitRoom(room: Room): void {
     this.room = room;
-    this.told += 1;
+    this.reported += 1;
   }
 }
 
@@ -39,13 +39,13 @@ class Bench {
     [0, [1, 2, 3]],
     [1, [1, 4, 5]],
   ]);
-  readonly told: Room[] = [];
+  readonly reported: Room[] = [];
   readonly refusing: { isRefusing: boolean; report: CapacityReport }[] = [];
   readonly watch = new CapacityWatch({
     partitions: this.partitions,
     monotonicMillis: () => this.now,
     followersOf: (partition) => this.followers.get(partition) ?? [],
-    tell: (room) => this.told.push(room),
+    announce: (room) => this.reported.push(room),
     refusing: (isRefusing, report) => this.refusing.push({ isRefusing, report }),
   });
 
@@ -78,20 +78,20 @@ describe('a node with a bound', () => {
     const [first, second] = [...bench.partitions.values()];
     first!.stateBytes = 600;
     bench.pass(500);
-    expect([bench.told, bench.rooms, first!.told]).toEqual([[], ['free', 'free'], 0]);
+    expect([bench.reported, bench.rooms, first!.reported]).toEqual([[], ['free', 'free'], 0]);
     second!.stateBytes = 500;
     bench.pass(110);
-    expect([bench.told, bench.rooms]).toEqual([['full'], ['full', 'full']]);
+    expect([bench.reported, bench.rooms]).toEqual([['full'], ['full', 'full']]);
     // It repeats its report for nodes that missed it.
     bench.pass(5_000);
-    expect(bench.told.length).toBeGreaterThan(4);
-    expect(bench.told.length).toBeLessThan(8);
+    expect(bench.reported.length).toBeGreaterThan(4);
+    expect(bench.reported.length).toBeLessThan(8);
     second!.stateBytes = 0;
     bench.pass(110);
-    expect([bench.told.at(-1), bench.rooms]).toEqual(['free', ['free', 'free']]);
-    const { told } = first!;
+    expect([bench.reported.at(-1), bench.rooms]).toEqual(['free', ['free', 'free']]);
+    const { reported } = first!;
     bench.pass(5_000);
-    expect(first!.told).toBe(told);
+    expect(first!.reported).toBe(reported);
   });
 
   it('is full while the process is short of memory, regardless of its partitions', () => {
@@ -100,12 +100,12 @@ describe('a node with a bound', () => {
     bench.watch.shortOfHeap(true);
     bench.pass(200);
     expect(bench.rooms).toEqual(['full', 'full']);
-    expect(bench.told[0]).toBe('full');
+    expect(bench.reported[0]).toBe('full');
     expect(bench.watch.report.room).toBe('full');
     bench.watch.shortOfHeap(false);
     bench.pass(200);
     expect(bench.rooms).toEqual(['free', 'free']);
-    expect(bench.told.at(-1)).toBe('free');
+    expect(bench.reported.at(-1)).toBe('free');
   });
 
   it('limits only partitions with a copy on a full peer, and only for a while', () => {
@@ -145,9 +145,9 @@ describe('a node with many keys', () => {
     const bench = new Bench();
     const replicas = [...bench.partitions.values()];
     const rounds = 4;
-    for (const replica of replicas) replica.keys = rounds * IDLE_LOOKS;
+    for (const replica of replicas) replica.keys = rounds * IDLE_CHECKS;
     bench.pass(rounds * 100);
-    expect(replicas.map(({ keys }) => keys)).toEqual([2 * IDLE_LOOKS, 2 * IDLE_LOOKS]);
+    expect(replicas.map(({ keys }) => keys)).toEqual([2 * IDLE_CHECKS, 2 * IDLE_CHECKS]);
     replicas[0]!.keys = 100;
     replicas[1]!.keys = 200;
     bench.pass(100);

@@ -38,12 +38,12 @@ describe('decisions', () => {
   it('are sent when the whole entry is applied: a request sent at once afterwards sees all of it', () => {
     const driver = FakeDriver.leading();
     const again: Answer[] = [];
-    const look = { ask: 'look', userId: 'bob' } as const;
-    driver.partition.decide({ userId: 'ada' }, driver.now + 1_000, () => again.push(...driver.ask(look)));
+    const peek = { ask: 'peek', userId: 'bob' } as const;
+    driver.partition.decide({ userId: 'ada' }, driver.now + 1_000, () => again.push(...driver.ask(peek)));
     for (const user of ['bob', 'bob', 'bob']) driver.ask(user);
     driver.turn();
     driver.commitAll();
-    expect(again).toMatchObject([{ kind: 'standing', standing: { limits: [{ remaining: 0 }] } }]);
+    expect(again).toMatchObject([{ kind: 'keyStatus', keyStatus: { limits: [{ remaining: 0 }] } }]);
   });
 
   it('take several entries if the requests do not fit into one', () => {

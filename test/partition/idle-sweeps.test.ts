@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import type { Rule } from '../../src/api/rule.ts';
-import { IDLE_LOOKS } from '../../src/partition/capacity-watch.ts';
+import { IDLE_CHECKS } from '../../src/partition/capacity-watch.ts';
 import { GATHER_MILLIS, IDLE_SWEEP_MILLIS, QUIET_MILLIS } from '../../src/partition/idle-sweeps.ts';
 import { FakeDriver, restoreAt, tableOf } from './fake-driver.ts';
 
@@ -18,7 +18,7 @@ function pass(driver: FakeDriver, millis: number, commits = true): { type: strin
   const start = driver.now;
   for (driver.requested = 0; driver.now < start + millis;) {
     driver.now += 50;
-    driver.partition.housekeeping.look(IDLE_LOOKS);
+    driver.partition.housekeeping.check(IDLE_CHECKS);
     // The requested turn. No other code requests any.
     if (driver.requested === 0) continue;
     driver.requested = 0;
@@ -62,17 +62,17 @@ describe('a partition that nobody asks', () => {
     driver.commitAll();
     pass(driver, 60_000);
     expect(driver.partition.stats()).toMatchObject({ keys: 0, requestIds: 6_000 });
-    let looks = 0;
+    let checks = 0;
     const { housekeeping } = driver.partition;
-    const look = housekeeping.look.bind(housekeeping);
-    housekeeping.look = (looksMax) => {
-      const looked = look(looksMax);
-      looks += looked;
-      return looked;
+    const check = housekeeping.check.bind(housekeeping);
+    housekeeping.check = (checksMax) => {
+      const peeked = check(checksMax);
+      checks += peeked;
+      return peeked;
     };
     expect(pass(driver, HOUR_MILLIS)).toHaveLength(Math.ceil(6_000 / 1_024));
     expect(driver.partition.stateBytes).toBe(0);
-    expect(looks).toBeLessThan(7_000);
+    expect(checks).toBeLessThan(7_000);
   });
 
   it('is never asked for more than a sweep in its pause', () => {
@@ -98,14 +98,14 @@ describe('a partition that nobody asks', () => {
     grant(driver, 1_000);
     driver.now += QUIET_MILLIS;
     const { housekeeping } = driver.partition;
-    expect(housekeeping.look(600)).toBe(600);
-    expect(housekeeping.look(600)).toBe(400);
+    expect(housekeeping.check(600)).toBe(600);
+    expect(housekeeping.check(600)).toBe(400);
     for (let i = 0; i < 100; i += 1) {
       driver.now += 30_000;
-      expect(housekeeping.look(600)).toBe(0);
+      expect(housekeeping.check(600)).toBe(0);
     }
     driver.now += HOUR_MILLIS;
-    expect(housekeeping.look(600)).toBe(600);
+    expect(housekeeping.check(600)).toBe(600);
   });
 
   it('forgets what is idle between keys that are live', () => {
@@ -202,7 +202,7 @@ describe('sweeps that nobody asked for', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 10);
     driver.now += QUIET_MILLIS;
-    driver.partition.housekeeping.look(5);
+    driver.partition.housekeeping.check(5);
     restoreAt(driver, { index: 100, term: driver.term }, other);
     driver.commit = 100;
     pass(driver, 60_000);

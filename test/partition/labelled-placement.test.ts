@@ -49,7 +49,7 @@ describe('copies on nodes with labels', () => {
   });
 });
 
-const TELLING_NOTHING: readonly ((id: number) => Labelled)[] = [
+const REPORTING_NOTHING: readonly ((id: number) => Labelled)[] = [
   (id) => ({ id, zone: 'z' }),
   (id) => ({ id, host: `h${id}` }),
   (id) => ({ id }),
@@ -58,7 +58,7 @@ const TELLING_NOTHING: readonly ((id: number) => Labelled)[] = [
 describe('nodes whose labels distinguish nothing', () => {
   it('are placed as before there were labels, byte for byte', () => {
     for (const partitions of [1, 16, 100]) {
-      for (const labelled of TELLING_NOTHING) {
+      for (const labelled of REPORTING_NOTHING) {
         const ids = [1, 2, 3, 4, 5];
         const table = foundingPlacement(ids, partitions, 3, hash);
         const nodes = ids.map(labelled);

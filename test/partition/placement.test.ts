@@ -244,9 +244,9 @@ function checkMoves(
     return;
   }
   // Its part in whole replicas, and no other node gets anything.
-  const share = before.flat().length / nodeCount;
-  expect(gained.flat().length).toBeLessThanOrEqual(Math.ceil(share));
-  expect(gained.flat().length).toBeGreaterThanOrEqual(Math.floor(share));
+  const fraction = before.flat().length / nodeCount;
+  expect(gained.flat().length).toBeLessThanOrEqual(Math.ceil(fraction));
+  expect(gained.flat().length).toBeGreaterThanOrEqual(Math.floor(fraction));
   expect(gained.flat().filter((node) => node !== joins)).toEqual([]);
 }
 

@@ -58,8 +58,8 @@ describe('a refund', () => {
     const late = driver.ask(GRANT);
     driver.turn();
     driver.commitAll();
-    for (const told of [early, late])
-      expect(told).toEqual([
+    for (const reported of [early, late])
+      expect(reported).toEqual([
         {
           kind: 'conflict',
           field: 'requestId',

@@ -5,7 +5,7 @@ import { allowed, FakeDriver, proposedTypes, START, tableOf } from './fake-drive
 
 /** A denial, and a peek. */
 function decidedBy(rulesVersion: number): object[] {
-  return [{ decision: { allowed: false, rulesVersion } }, { standing: { rulesVersion } }];
+  return [{ decision: { allowed: false, rulesVersion } }, { keyStatus: { rulesVersion } }];
 }
 
 describe('rules', () => {
@@ -87,7 +87,7 @@ describe('rules', () => {
     expect(driver.decide('ada')).toMatchObject({ decision: { allowed: true, rulesVersion: 3 } });
     expect(driver.decide('ada')).toMatchObject({ decision: { allowed: false, rulesVersion: 3 } });
     driver.partition.wantRules(tableOf(7, { limit: 1 }));
-    const answers = (): unknown[] => [...driver.ask('ada'), ...driver.ask({ ask: 'look', userId: 'ada' })];
+    const answers = (): unknown[] => [...driver.ask('ada'), ...driver.ask({ ask: 'peek', userId: 'ada' })];
     expect(answers()).toMatchObject(decidedBy(3));
     expect(proposedTypes(driver)).toEqual(['rules']);
     expect(answers()).toMatchObject(decidedBy(3));

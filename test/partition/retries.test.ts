@@ -29,7 +29,7 @@ describe('retries with a request id', () => {
     const [first, second, same] = [1, 2, 1].map((attempt) => driver.ask(attemptOf(attempt)));
     driver.turn();
     driver.commitAll();
-    expect([first, second, same].map((told) => told?.map(allowed))).toEqual([[true], [true], [true]]);
+    expect([first, second, same].map((reported) => reported?.map(allowed))).toEqual([[true], [true], [true]]);
     expect(first?.[0]).not.toHaveProperty('isRepeat');
     expect(second).toEqual([{ ...first?.[0], isRepeat: true }]);
     // A node that asks again because it got no answer sends the same attempt.
@@ -40,11 +40,11 @@ describe('retries with a request id', () => {
     const driver = FakeDriver.leading();
     const first = driver.decide(again);
     driver.decide('ada');
-    const told = driver.ask(again);
-    expect(told).toEqual([]);
+    const reported = driver.ask(again);
+    expect(reported).toEqual([]);
     driver.turn();
     driver.commitAll();
-    expect(told).toEqual([first]);
+    expect(reported).toEqual([first]);
     expect([1, 2].map(() => allowed(driver.decide('ada')))).toEqual([true, false]);
     // The window is full.
     expect(driver.decide(again)).toEqual(first);
@@ -53,11 +53,11 @@ describe('retries with a request id', () => {
   it('get no answer from a leader whose log is not committed any more', () => {
     const driver = FakeDriver.leading();
     driver.decide(again);
-    const told = driver.ask(again);
+    const reported = driver.ask(again);
     driver.turn();
     driver.follow();
     driver.overwrite(1);
-    expect(told).toEqual([{ kind: 'unavailable', reason: 'no_leader', proposed: false }]);
+    expect(reported).toEqual([{ kind: 'unavailable', reason: 'no_leader', proposed: false }]);
   });
 
   it('of another user are other requests', () => {
@@ -130,7 +130,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     driver.commitAll();
     expect(answers.map(allowed)).toEqual([true]);
     expect(joined).toEqual(answers);
-    for (const told of others) expect(told).toMatchObject([{ kind: 'conflict', field }]);
+    for (const reported of others) expect(reported).toMatchObject([{ kind: 'conflict', field }]);
   });
 
   it('is not refused because of another one in flight if the log already has this very request', () => {

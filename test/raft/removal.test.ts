@@ -101,16 +101,16 @@ describe('what decides whether a replica may go', () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.elect();
     cluster.stalled.add(2);
-    let isTold = false;
+    let isReported = false;
     cluster.node(2).raft.offerGroup(GROUP, 7, () => {
-      isTold = true;
+      isReported = true;
     });
     await cluster.settle();
-    expect(isTold).toBe(false);
+    expect(isReported).toBe(false);
     expect(cluster.node(2).disk.get(GROUP)?.placement).toBe(0);
     cluster.stalled.clear();
     await cluster.settle();
-    expect(isTold).toBe(true);
+    expect(isReported).toBe(true);
     expect(cluster.node(2).disk.get(GROUP)?.placement).toBe(7);
   });
 

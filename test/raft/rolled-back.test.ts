@@ -16,9 +16,9 @@ function heartbeat(term: number, match: number): Heartbeat {
 describe('a directory that is an older copy', () => {
   it('is found when the leader knows of an entry that it lacks', () => {
     const network = follower([1, 1, 3], 3);
-    const told = (): void => network.core(1).step(heartbeat(3, 4));
-    expect(told).toThrow(RolledBackError);
-    expect(told).toThrow(
+    const reported = (): void => network.core(1).step(heartbeat(3, 4));
+    expect(reported).toThrow(RolledBackError);
+    expect(reported).toThrow(
       'acknowledged entry 4 to leader 2 in term 3, but is in term 3 with a log that ends at 3',
     );
   });

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { CoreState } from '../../raft/core-state.ts';
-import { handleHeartbeatResponse, peerUnreachable, propose, takeOffice } from '../../raft/leader.ts';
+import { handleHeartbeatResponse, peerUnreachable, propose, takeLeadership } from '../../raft/leader.ts';
 import { RaftLog } from '../../raft/log.ts';
 import type { LogPosition } from '../../raft/types.ts';
 import { Network } from './network.ts';
@@ -154,7 +154,7 @@ describe('a leader whose log begins behind what a follower needs', () => {
       isPreferred: false,
     });
     state.becomeCandidate();
-    const leadership = takeOffice(state);
+    const leadership = takeLeadership(state);
     const progress = leadership.progress.get(3);
     expect(progress).toBeDefined();
     if (progress === undefined) return;

@@ -38,7 +38,7 @@ const STEPS = ['addLearner', 'promote', 'demote', 'remove'] as const;
 export class Transcript implements ObservedNetwork, Surroundings {
   readonly #nodes = new Map<NodeId, TestNode>();
   /** By node: its role as last reported. */
-  readonly #told = new Map<NodeId, string>();
+  readonly #reported = new Map<NodeId, string>();
   #wire: Message[] = [];
   #lines: string[] = [];
   #founders: readonly NodeId[] = [];
@@ -232,7 +232,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
   #crash(node: TestNode): void {
     node.crash();
     node.start();
-    this.#told.delete(node.id);
+    this.#reported.delete(node.id);
     this.#lines.push(`${node.id} restarts: ${statusOf(node)}`);
   }
 
@@ -246,10 +246,10 @@ export class Transcript implements ObservedNetwork, Surroundings {
       node.send();
       for (const { index } of node.core.takeReads()) this.#lines.push(`${node.id} may read at ${index}`);
       const { role, term } = node.core;
-      const told = `${node.id} is ${role} of term ${term}`;
-      const before = this.#told.get(node.id);
-      if (told !== before && (before !== undefined || term > 0)) this.#lines.push(told);
-      this.#told.set(node.id, told);
+      const reported = `${node.id} is ${role} of term ${term}`;
+      const before = this.#reported.get(node.id);
+      if (reported !== before && (before !== undefined || term > 0)) this.#lines.push(reported);
+      this.#reported.set(node.id, reported);
     }
   }
 

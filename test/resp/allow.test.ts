@@ -2,13 +2,13 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { decisionOf } from '../api/decision-of.ts';
-import { PlayedDoor, type RespClient } from './fixtures.ts';
+import { PlayedListener, type RespClient } from './fixtures.ts';
 
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 
 async function open(): Promise<void> {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   client = played.client();
 }
 
@@ -81,10 +81,10 @@ describe('ALLOW', () => {
     [false, 70, [0, -1, -1, 70, 0]],
   ])(
     'returns the result of fail modes if no node could decide: %j',
-    async (allowed, retryAfterMillis, told) => {
+    async (allowed, retryAfterMillis, reported) => {
       await open();
       played.answer = { kind: 'degraded', allowed, ruleIds: ['user'], rulesVersion: 7, retryAfterMillis };
-      expect(await client.ask('ALLOW', 'ada')).toEqual(told);
+      expect(await client.ask('ALLOW', 'ada')).toEqual(reported);
     },
   );
 

@@ -1,16 +1,16 @@
 /** Commands that return bytes of the client (such as `ECHO`) return them unchanged, even if they are not UTF-8. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { PlayedDoor, type RespClient } from './fixtures.ts';
+import { PlayedListener, type RespClient } from './fixtures.ts';
 
 /** StackExchange.Redis sends such bytes in its handshake: they are not UTF-8, and contain a line end. */
 const GUID = Buffer.from('ff00c3280d0a80e2a0bff09f00018dfe', 'hex');
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
 
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 
 beforeEach(async () => {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   client = played.client();
 });
 

@@ -109,13 +109,13 @@ describe('ioredis', () => {
     const [one, two] = ports.map((port) => new Redis(port, '127.0.0.1'));
     try {
       const left = async (): Promise<unknown> => {
-        const rows = await one?.call('LOOK', 'refunded');
+        const rows = await one?.call('PEEK', 'refunded');
         return Array.isArray(rows) ? rows.map(([rule, limit, remaining]) => [rule, limit, remaining]) : rows;
       };
       expect(await left()).toEqual([['default', 5, 5], WIDE]);
       await two?.call('ALLOW', 'refunded', 'COST', '3', 'ID', 'r1');
       expect(await left()).toEqual([['default', 5, 2], WIDE]);
-      expect(await one?.call('LOOK', 'refunded', 'RULE', 'default')).toEqual([
+      expect(await one?.call('PEEK', 'refunded', 'RULE', 'default')).toEqual([
         ['default', 5, 2, 0, expect.any(Number), 600_000],
       ]);
       expect(await one?.call('REFUND', 'refunded', 'ID', 'r1')).toEqual([1, 'default', 3]);
@@ -194,7 +194,7 @@ describe('node-redis', () => {
 
 describe.each([
   ['redis-cli', ['ALLOW', 'cli']],
-  ['redis-cli', ['LOOK', 'cli']],
+  ['redis-cli', ['PEEK', 'cli']],
   ['redis-cli', ['REFUND', 'cli', 'ID', 'none']],
   ['redis-benchmark', ['-n', '1000', '-c', '10', '-P', '4', '-q', 'ALLOW', 'benchmark', 'RULE', 'wide']],
 ])('%s', (program, args) => {

@@ -1,13 +1,13 @@
 /** The commands that clients send besides requests for a grant, with the answers that clients check. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Decoded } from './decode-replies.ts';
-import { PlayedDoor, type RespClient } from './fixtures.ts';
+import { PlayedListener, type RespClient } from './fixtures.ts';
 
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 
 beforeEach(async () => {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   client = played.client();
 });
 

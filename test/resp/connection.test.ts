@@ -7,12 +7,12 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
-import { encodeCommand, PlayedDoor } from './fixtures.ts';
+import { encodeCommand, PlayedListener } from './fixtures.ts';
 
 /** Commands that waited longer than this for their turn are refused. */
 const IN_LINE_MILLIS_MAX = 1_000;
 
-let played: PlayedDoor;
+let played: PlayedListener;
 
 afterEach(() => played.stop());
 
@@ -31,7 +31,7 @@ async function asked(count: number): Promise<void> {
 
 describe('answers', () => {
   it('come in the order of the commands, in whatever order they are decided', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     await fc.assert(
       fc.asyncProperty(fc.shuffledSubarray([...Array(12).keys()], { minLength: 12 }), async (order) => {
@@ -55,7 +55,7 @@ describe('answers', () => {
   });
 
   it('wait for those before them, and no longer', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
     for (const user of ['a', 'b', 'c']) client.send('ALLOW', user);
@@ -70,7 +70,7 @@ describe('answers', () => {
   });
 
   it('that are given twice count once', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
     client.send('ALLOW', 'a');
@@ -83,7 +83,7 @@ describe('answers', () => {
   });
 
   it('are given to a pipeline of 10,000 commands', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     const commands = Array.from({ length: 10_000 }, (_, i) =>
       i % 3 === 0 ? encodeCommand('ECHO', String(i)) : encodeCommand('ALLOW', `u${i}`),
     );
@@ -103,7 +103,7 @@ describe('answers', () => {
   });
 
   it('still come to a client that has nothing more to say', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
     client.send('ALLOW', 'ada');
@@ -116,14 +116,14 @@ describe('answers', () => {
   });
 
   it('of a client that left are dropped', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
     client.send('ALLOW', 'ada');
     await asked(1);
     client.socket.resetAndDestroy();
     await eventually('it is gone', async () =>
-      (await played.door.connectionCount()) === 0 ? true : undefined,
+      (await played.listener.connectionCount()) === 0 ? true : undefined,
     );
     played.open[0]?.(withRemaining(9), 0);
     expect(await played.client().ask('PING')).toBe('PONG');
@@ -132,7 +132,7 @@ describe('answers', () => {
 
 describe('bytes that are no command', () => {
   it('are refused when what was asked before is answered, and end the connection', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
     client.send('ALLOW', 'ada');
@@ -149,7 +149,7 @@ describe('bytes that are no command', () => {
   it.each(['POST / HTTP/1.1\r\n', 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n'])(
     'but an HTTP request end the connection at once, whatever its body says: %j',
     async (head) => {
-      played = await PlayedDoor.listening();
+      played = await PlayedListener.listening();
       const client = played.client();
       client.socket.write(`${head}\r\nALLOW ada\r\n`);
       await client.ended();
@@ -159,7 +159,7 @@ describe('bytes that are no command', () => {
   );
 
   it('that never end are not read', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     const client = played.client();
     const noise = Buffer.alloc(65_536, 0x78);
     const timer = setInterval(() => client.socket.write(noise), 1);
@@ -171,7 +171,7 @@ describe('bytes that are no command', () => {
 
 describe('the bounds of a connection', () => {
   it('allow a maximum of open answers, and more when half of them are sent', async () => {
-    played = await PlayedDoor.listening({ openMax: 8 });
+    played = await PlayedListener.listening({ openMax: 8 });
     played.answer = undefined;
     const client = played.client();
     for (let i = 0; i < 20; i += 1) client.send('ALLOW', `u${i}`);
@@ -194,7 +194,7 @@ describe('the bounds of a connection', () => {
   });
 
   it('stop a client that takes no answers, and go on when it does', async () => {
-    played = await PlayedDoor.listening({ unreadBytesMax: 65_536 });
+    played = await PlayedListener.listening({ unreadBytesMax: 65_536 });
     const client = played.client();
     client.socket.pause();
     const text = 'x'.repeat(4_000);
@@ -218,7 +218,7 @@ describe('the bounds of a connection', () => {
   it('keep no more unfinished commands than the door may keep together, and serve those who keep none', async () => {
     // None is disconnected for an unfinished command of ten seconds.
     const patient = { commandMillisMax: 600_000 };
-    played = await PlayedDoor.listening({ allUnfinishedBytesMax: 16_384, ...patient });
+    played = await PlayedListener.listening({ allUnfinishedBytesMax: 16_384, ...patient });
     const half = encodeCommand('ECHO', 'x'.repeat(4_000)).subarray(0, 3_000);
     const holders = [played.client(), played.client(), played.client()];
     for (const holder of holders) {
@@ -241,7 +241,7 @@ describe('the bounds of a connection', () => {
   });
 
   it('stop clients that take no answers, together, too; others are served', async () => {
-    played = await PlayedDoor.listening({ allUnreadBytesMax: 131_072 });
+    played = await PlayedListener.listening({ allUnreadBytesMax: 131_072 });
     const one = encodeCommand('ECHO', 'x'.repeat(4_000));
     const count = 6_000;
     const slow = Array.from({ length: 2 }, () => played.client());
@@ -260,7 +260,7 @@ describe('the bounds of a connection', () => {
   });
 
   it('refuse one client too many', async () => {
-    played = await PlayedDoor.listening({ connectionsMax: 2 });
+    played = await PlayedListener.listening({ connectionsMax: 2 });
     const [first, second] = [played.client(), played.client()];
     expect(await first.ask('PING')).toBe('PONG');
     expect(await second.ask('PING')).toBe('PONG');
@@ -280,14 +280,14 @@ describe('the bounds of a connection', () => {
 
 describe('a door that closes', () => {
   it('ends clients that wait for nothing, and answers the others first', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     const [idle, busy] = [played.client(), played.client()];
     expect(await idle.ask('PING')).toBe('PONG');
     busy.send('ALLOW', 'ada');
     await asked(1);
     let isClosed = false;
-    const closed = played.door.close().then(() => {
+    const closed = played.listener.close().then(() => {
       isClosed = true;
     });
     await idle.ended();
@@ -302,7 +302,7 @@ describe('a door that closes', () => {
   });
 
   it('sends clients away with their next answer while it is open', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     const client = played.client();
     expect(await client.ask('PING')).toBe('PONG');
     played.wantsNoClients = true;
@@ -311,21 +311,21 @@ describe('a door that closes', () => {
   });
 
   it('can break what will not end', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
     client.send('ALLOW', 'ada');
     await asked(1);
-    const closed = played.door.close();
-    played.door.closeAllConnections();
+    const closed = played.listener.close();
+    played.listener.closeAllConnections();
     await closed;
     await client.ended();
     expect(client.replies).toEqual([]);
   });
 
   it('closes at once if it could not listen', async () => {
-    played = await PlayedDoor.listening();
-    await new PlayedDoor().door.close();
+    played = await PlayedListener.listening();
+    await new PlayedListener().listener.close();
     expect(await played.client().ask('PING')).toBe('PONG');
   });
 });

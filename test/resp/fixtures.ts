@@ -4,21 +4,21 @@ import { pino } from 'pino';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { RulesInForce } from '../../src/api/rules-change.ts';
-import { RESP_LIMITS, type RespLimits } from '../../src/resp/door-init.ts';
-import { RespDoor } from '../../src/resp/resp-door.ts';
-import type { LookAnswer, LookQuestion, LookRequest } from '../../src/api/look.ts';
+import { RESP_LIMITS, type RespLimits } from '../../src/resp/resp-listener-init.ts';
+import { RespListener } from '../../src/resp/resp-listener.ts';
+import type { PeekAnswer, PeekQuestion, PeekRequest } from '../../src/api/peek.ts';
 import type { RefundQuestion, RefundQuestionAnswer, RefundQuestionDone } from '../../src/api/refund.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
 import { PlayedAccess } from '../api/played-access.ts';
 import { PlayedShedding } from '../api/played-shedding.ts';
-import { decisionOf, standingOf } from '../api/decision-of.ts';
+import { decisionOf, limitStatusOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type Decoded, decodeReplies } from './decode-replies.ts';
 
 const UNSAID = { speaks: null, release: null };
 /** Node 1 leads partitions 0 and 1, node 2 leads 2, and no node leads 3. Node 3 has no RESP listener. */
 export const REPORT: ClusterReport = {
-  self: { id: 1, standing: 'member', refusedBy: [] },
+  self: { id: 1, membership: 'member', refusedBy: [] },
   nodes: [
     { id: 1, http: '127.0.0.1:8101', resp: '127.0.0.1:10101', pid: 1, up: true, clock: 'fit', ...UNSAID },
     { id: 2, http: '127.0.0.1:8102', resp: '127.0.0.1:10102', pid: 2, up: true, clock: 'fit', ...UNSAID },
@@ -37,16 +37,16 @@ export const REPORT: ClusterReport = {
   })),
 };
 
-export class PlayedDoor {
+export class PlayedListener {
   readonly access = new PlayedAccess();
   readonly shedding = new PlayedShedding();
   refusedUnread = 0;
-  readonly told: { readonly request: unknown; readonly answer: unknown }[] = [];
+  readonly reported: { readonly request: unknown; readonly answer: unknown }[] = [];
   readonly asked: Question[] = [];
   readonly open: AskDone[] = [];
   /** Undefined keeps requests open. */
   answer: AskAnswer | undefined = { kind: 'decision', decision: decisionOf() };
-  readonly looks: LookQuestion[] = [];
+  readonly peeks: PeekQuestion[] = [];
   readonly refunds: RefundQuestion[] = [];
   readonly openRefunds: RefundQuestionDone[] = [];
   /** Undefined keeps refunds open. */
@@ -61,21 +61,21 @@ export class PlayedDoor {
       rulesVersion: 7,
     },
   };
-  readonly openLooks: DoneWith<LookRequest>[] = [];
+  readonly openPeeks: DoneWith<PeekRequest>[] = [];
   /** Undefined keeps peeks open. */
-  standing: LookAnswer | undefined = {
-    kind: 'standing',
-    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
+  keyStatus: PeekAnswer | undefined = {
+    kind: 'keyStatus',
+    keyStatus: { limits: [limitStatusOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
   };
   rules: RulesInForce | undefined;
   wantsNoClients = false;
   report = REPORT;
   accepted = 0;
-  readonly door: RespDoor;
+  readonly listener: RespListener;
   readonly #clients: RespClient[] = [];
 
   constructor(limits: Partial<RespLimits> = {}) {
-    this.door = new RespDoor({
+    this.listener = new RespListener({
       node: {
         access: this.access,
         shedding: this.shedding,
@@ -85,13 +85,13 @@ export class PlayedDoor {
           else done(this.answer, 0);
         },
         refusedUnread: (requests) => void (this.refusedUnread += requests),
-        answered: (request, answer) => this.told.push({ request, answer }),
+        answered: (request, answer) => this.reported.push({ request, answer }),
         usage: (_query, done) => done({ ok: false, reason: 'starting' }),
         allowListed: (_request, done) => done({ kind: 'unavailable', reason: 'starting', proposed: false }),
-        look: (request, done) => {
-          this.looks.push(request);
-          if (this.standing === undefined) this.openLooks.push(done);
-          else done(this.standing, 0);
+        peek: (request, done) => {
+          this.peeks.push(request);
+          if (this.keyStatus === undefined) this.openPeeks.push(done);
+          else done(this.keyStatus, 0);
         },
         refund: (request, done) => {
           this.refunds.push(request);
@@ -122,22 +122,22 @@ export class PlayedDoor {
     });
   }
 
-  static async listening(limits: Partial<RespLimits> = {}): Promise<PlayedDoor> {
-    const played = new PlayedDoor(limits);
-    await played.door.listen();
+  static async listening(limits: Partial<RespLimits> = {}): Promise<PlayedListener> {
+    const played = new PlayedListener(limits);
+    await played.listener.listen();
     return played;
   }
 
   client(): RespClient {
-    const client = new RespClient(this.door.port);
+    const client = new RespClient(this.listener.port);
     this.#clients.push(client);
     return client;
   }
 
   async stop(): Promise<void> {
-    const closed = this.door.close();
+    const closed = this.listener.close();
     for (const client of this.#clients) client.socket.destroy();
-    this.door.closeAllConnections();
+    this.listener.closeAllConnections();
     await closed;
   }
 }

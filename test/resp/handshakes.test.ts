@@ -3,14 +3,14 @@
  * continue.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { PlayedDoor, type RespClient } from './fixtures.ts';
+import { PlayedListener, type RespClient } from './fixtures.ts';
 
 const CHANNEL = '__Booksleeve_MasterChanged';
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 
 beforeEach(async () => {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   client = played.client();
 });
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { decisionOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
-import { PlayedDoor, type RespClient } from './fixtures.ts';
+import { PlayedListener, type RespClient } from './fixtures.ts';
 
 const COUNT = 'ERR count must be an integer from 1 to 16, of the descriptors that follow';
 
@@ -10,11 +10,11 @@ function notUtf8(what: string): object {
   return { error: `ERR ${what} must be UTF-8, and some of its bytes are not` };
 }
 
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 
 beforeEach(async () => {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   client = played.client();
 });
 
@@ -70,7 +70,7 @@ describe('MATCH', () => {
     played.answer = { kind: 'unmatched', rulesVersion: 7 };
     expect(await client.ask('MATCH', '1', 'usr', 'ada')).toEqual([0, 0, 0, -1, 0, null, 'UNMATCHED']);
     expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, -1, 0]);
-    expect(played.door.counts.answers).toMatchObject({ granted: 0, denied: 2 });
+    expect(played.listener.counts.answers).toMatchObject({ granted: 0, denied: 2 });
   });
 
   it('answers that no wait helps under a limit of 0', async () => {
@@ -191,7 +191,7 @@ describe('MATCH', () => {
       [1, -1, -1, 0, 0, null],
       [1, 100, 42, 0, 59_001],
     ]);
-    expect(played.told).toHaveLength(2);
+    expect(played.reported).toHaveLength(2);
     expect(await client.ask('INFO')).toContain('quorate_granted:2');
   });
 

@@ -6,13 +6,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { userKey } from '../../src/api/key-text.ts';
 import { SLOT_COUNT } from '../../src/api/key-slot.ts';
 import { partitionOf } from '../../src/partition/hash.ts';
-import { PlayedDoor, type RespClient } from './fixtures.ts';
+import { PlayedListener, type RespClient } from './fixtures.ts';
 
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 
 beforeEach(async () => {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   client = played.client();
 });
 
@@ -28,7 +28,7 @@ async function keyByTable(command: readonly string[]): Promise<string | undefine
 
 describe.each([
   { command: ['ALLOW', 'ada', 'COST', '2'] },
-  { command: ['LOOK', 'ada'] },
+  { command: ['PEEK', 'ada'] },
   { command: ['REFUND', 'ada', 'ID', 'r1'] },
   { command: ['CL.THROTTLE', 'ada', '15', '30', '60'] },
   { command: ['MATCH', '1', 'user', 'ada'] },

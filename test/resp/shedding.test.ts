@@ -1,9 +1,9 @@
 /** An overloaded node refuses commands before it runs them. A command that it has accepted is never refused later. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from '../cluster/harness.ts';
-import { encodeCommand, PlayedDoor, type RespClient } from './fixtures.ts';
+import { encodeCommand, PlayedListener, type RespClient } from './fixtures.ts';
 
-let played: PlayedDoor;
+let played: PlayedListener;
 
 afterEach(() => played.stop());
 
@@ -13,31 +13,31 @@ const SHED = {
 
 describe('a node that sheds load', () => {
   it('refuses what users ask for, asks for none of it, and counts it', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.shedding.refused = true;
     const client = played.client();
     const commands = [
       ['ALLOW', 'ada'],
       ['CL.THROTTLE', 'ada', '1', '1', '1'],
       ['MATCH', '1', 'user', 'ada'],
-      ['LOOK', 'ada'],
+      ['PEEK', 'ada'],
       ['REFUND', 'ada', 'r1'],
     ];
     for (const command of commands) expect(await client.ask(...command)).toEqual(SHED);
-    expect([played.asked, played.looks, played.refunds]).toEqual([[], [], []]);
-    expect(played.door.counts.answers.unavailable).toBe(commands.length);
-    expect([played.told, played.refusedUnread]).toEqual([[], commands.length]);
+    expect([played.asked, played.peeks, played.refunds]).toEqual([[], [], []]);
+    expect(played.listener.counts.answers.unavailable).toBe(commands.length);
+    expect([played.reported, played.refusedUnread]).toEqual([[], commands.length]);
   });
 
   it('still says how it is', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.shedding.refused = true;
     expect(await played.client().ask('PING')).toBe('PONG');
     expect(await played.client().ask('INFO')).toContain('redis_version');
   });
 
   it('refuses in the order of the commands, behind what it has let in', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
     client.send('ALLOW', 'ada');
@@ -55,15 +55,17 @@ describe('a node that sheds load', () => {
   });
 
   it('counts what each client has open, by its address, or by its token', async () => {
-    played = await PlayedDoor.listening();
+    played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
     client.send('ALLOW', 'ada');
     client.send('ALLOW', 'bob');
     await eventually('both are asked', () => (played.asked.length === 2 ? true : undefined));
-    expect([...played.shedding.shares].map(([name, { open }]) => [name, open])).toEqual([['127.0.0.1', 2]]);
+    expect([...played.shedding.fractions].map(([name, { open }]) => [name, open])).toEqual([
+      ['127.0.0.1', 2],
+    ]);
     for (const done of played.open) done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
-    expect(played.shedding.shares.get('127.0.0.1')?.open).toBe(0);
+    expect(played.shedding.fractions.get('127.0.0.1')?.open).toBe(0);
   });
 });
 
@@ -75,8 +77,8 @@ function answerSome(count: number): void {
 describe('a client that sends more than a busy node can do', () => {
   const OPEN_MAX = 10;
 
-  async function overwhelmed(isBusy: boolean): Promise<ReturnType<PlayedDoor['client']>> {
-    played = await PlayedDoor.listening({ openMax: OPEN_MAX });
+  async function overwhelmed(isBusy: boolean): Promise<ReturnType<PlayedListener['client']>> {
+    played = await PlayedListener.listening({ openMax: OPEN_MAX });
     played.answer = undefined;
     played.shedding.isBusy = isBusy;
     const client = played.client();
@@ -116,7 +118,7 @@ describe('a client that sends more than a busy node can do', () => {
 
 describe('a client that does not finish a command', () => {
   it('is sent away, however often it sends a byte', async () => {
-    played = await PlayedDoor.listening({ commandMillisMax: 200 });
+    played = await PlayedListener.listening({ commandMillisMax: 200 });
     const client = played.client();
     const bytes = encodeCommand('ALLOW', 'x'.repeat(1_000));
     let at = 0;
@@ -132,7 +134,7 @@ describe('a client that does not finish a command', () => {
 
   it('does not include a client that finishes each command in time, with half of the next one behind it', async () => {
     const commandMillisMax = 400;
-    played = await PlayedDoor.listening({ commandMillisMax });
+    played = await PlayedListener.listening({ commandMillisMax });
     const bytes = encodeCommand('PING');
     /** False: this machine was too slow for the client to be in time. */
     async function finishesInTime(client: RespClient): Promise<boolean> {
@@ -156,7 +158,7 @@ describe('a client that does not finish a command', () => {
   });
 
   it('and one that has sent nothing at all may stay', async () => {
-    played = await PlayedDoor.listening({ commandMillisMax: 50 });
+    played = await PlayedListener.listening({ commandMillisMax: 50 });
     const client = played.client();
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(await client.ask('PING')).toBe('PONG');
@@ -165,7 +167,7 @@ describe('a client that does not finish a command', () => {
 
 describe('connections of one address', () => {
   it('have a bound of their own', async () => {
-    played = await PlayedDoor.listening({ connectionsPerAddressMax: 1 });
+    played = await PlayedListener.listening({ connectionsPerAddressMax: 1 });
     const first = played.client();
     expect(await first.ask('PING')).toBe('PONG');
     const second = played.client();

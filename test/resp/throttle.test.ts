@@ -6,17 +6,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import { parseStatedThrottle, statedThrottleId } from '../../src/api/stated-rule.ts';
-import { decisionOf, standingOf } from '../api/decision-of.ts';
+import { decisionOf, limitStatusOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
 import { Harness, tableOf } from '../limiter/harness.ts';
-import { PlayedDoor, type RespClient } from './fixtures.ts';
+import { PlayedListener, type RespClient } from './fixtures.ts';
 
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 const ruleId = statedThrottleId({ maxBurst: 15, count: 30, periodMillis: 60_000 });
 
 beforeAll(async () => {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   client = played.client();
 });
 
@@ -105,26 +105,32 @@ describe('CL.THROTTLE', () => {
   });
 
   it('only peeks for a quantity of 0, and for more than can ever be granted', async () => {
-    played.looks.length = 0;
-    const before = { ...played.door.counts.answers };
-    const standing = standingOf({ ruleId, limit: 30, remaining: 3, retryAfterMillis: 0, resetMillis: 2_003 });
+    played.peeks.length = 0;
+    const before = { ...played.listener.counts.answers };
+    const keyStatus = limitStatusOf({
+      ruleId,
+      limit: 30,
+      remaining: 3,
+      retryAfterMillis: 0,
+      resetMillis: 2_003,
+    });
     const decided = { term: 1, index: 1, timeMillis: 1 };
-    played.standing = { kind: 'standing', standing: { limits: [standing], decided, rulesVersion: 7 } };
+    played.keyStatus = { kind: 'keyStatus', keyStatus: { limits: [keyStatus], decided, rulesVersion: 7 } };
     expect(await throttle(15, 30, 60, 0)).toEqual([0, 16, 3, -1, 3]);
     expect(await throttle(15, 30, 60, 17)).toEqual([1, 16, 3, -1, 3]);
     expect(await throttle(15, 30, 60, 9_007_199_254_740_991)).toEqual([1, 16, 3, -1, 3]);
-    const look = { key: 'user=ada', rule: ruleId };
-    expect([played.looks, played.asked]).toEqual([[look, look, look], []]);
+    const peek = { key: 'user=ada', rule: ruleId };
+    expect([played.peeks, played.asked]).toEqual([[peek, peek, peek], []]);
     // The node was not asked for a grant.
-    expect(played.door.counts.answers).toEqual(before);
+    expect(played.listener.counts.answers).toEqual(before);
   });
 
   it('is limited as in redis-cell when it peeks and commands with other numbers used more than these allow', async () => {
     const decided = { term: 1, index: 1, timeMillis: 1 };
     const answers: unknown[] = [];
     for (const resetMillis of [32_020, 32_021, 40_000]) {
-      const standing = standingOf({ ruleId, limit: 30, remaining: 0, retryAfterMillis: 1, resetMillis });
-      played.standing = { kind: 'standing', standing: { limits: [standing], decided, rulesVersion: 7 } };
+      const keyStatus = limitStatusOf({ ruleId, limit: 30, remaining: 0, retryAfterMillis: 1, resetMillis });
+      played.keyStatus = { kind: 'keyStatus', keyStatus: { limits: [keyStatus], decided, rulesVersion: 7 } };
       answers.push(await throttle(15, 30, 60, 0));
     }
     expect(answers).toEqual([
@@ -149,11 +155,11 @@ describe('CL.THROTTLE', () => {
   });
 
   it('answers peeks in the order of the commands', async () => {
-    played.standing = undefined;
+    played.keyStatus = undefined;
     client.send('CL.THROTTLE', 'ada', '1', '1', '1', '0');
     client.send('PING');
-    await eventually('it is looked', () => (played.openLooks.length === 1 ? true : undefined));
-    played.openLooks[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
+    await eventually('it is looked', () => (played.openPeeks.length === 1 ? true : undefined));
+    played.openPeeks[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
     const error = expect.stringMatching(/^UNAVAILABLE no_leader .*; nothing was granted$/);
     expect(await client.next(2)).toEqual([{ error }, 'PONG']);
   });

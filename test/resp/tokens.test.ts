@@ -3,16 +3,16 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { COMMAND_ROLES } from '../../src/resp/command-roles.ts';
 import { COMMAND_TABLE } from '../../src/resp/commands/all.ts';
 import { AUTH_FAILURES_MAX } from '../../src/resp/commands/connection-commands.ts';
-import { PlayedDoor, type RespClient } from './fixtures.ts';
+import { PlayedListener, type RespClient } from './fixtures.ts';
 
 const NOAUTH = { error: 'NOAUTH Authentication required.' };
 const WRONGPASS = { error: expect.stringMatching(/^WRONGPASS /) as string };
 const NOPERM = { error: expect.stringMatching(/^NOPERM /) as string };
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 
 beforeEach(async () => {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   played.access.close();
   client = played.client();
 });
@@ -40,7 +40,7 @@ describe('a client of a closed cluster', () => {
     expect(await client.ask('PING')).toBe('PONG');
     expect(await client.ask('HELLO', '3')).toMatchObject({ error: expect.stringMatching(/^NOAUTH HELLO/) });
     expect(await client.ask('QUIT')).toBe('OK');
-    expect([played.asked, played.looks, played.refunds]).toEqual([[], [], []]);
+    expect([played.asked, played.peeks, played.refunds]).toEqual([[], [], []]);
   });
 
   it.each([

@@ -3,17 +3,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
-import { encodeCommand, PlayedDoor, type RespClient } from './fixtures.ts';
+import { encodeCommand, PlayedListener, type RespClient } from './fixtures.ts';
 
 const GRANT = [1, 100, 42, 0, 59_001];
 const ABORTED = { error: 'EXECABORT Transaction discarded because of previous errors.' };
 const BOUND = { error: 'ERR a transaction may have at most 1024 commands and 262144 bytes' };
 
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 
 beforeEach(async () => {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   client = played.client();
 });
 
@@ -32,8 +32,8 @@ describe('a transaction', () => {
     expect(await client.ask('MULTI')).toBe('OK');
     expect(await client.ask('ALLOW', 'ada', 'COST', '2')).toBe('QUEUED');
     expect(await client.ask('PING', 'größer')).toBe('QUEUED');
-    expect(await client.ask('LOOK', 'bob')).toBe('QUEUED');
-    expect([played.asked, played.looks]).toEqual([[], []]);
+    expect(await client.ask('PEEK', 'bob')).toBe('QUEUED');
+    expect([played.asked, played.peeks]).toEqual([[], []]);
     expect(await client.ask('EXEC')).toEqual([GRANT, 'größer', [expect.any(Array)]]);
     expect(played.asked).toEqual([{ descriptors: new Map([['user', 'ada']]), cost: 2 }]);
     expect(await client.ask('PING')).toBe('PONG');
@@ -140,7 +140,7 @@ describe('the bounds of a transaction', () => {
 
   it('are those of unfinished commands for all clients together', async () => {
     await played.stop();
-    played = await PlayedDoor.listening({ allUnfinishedBytesMax: 16_384, commandMillisMax: 600_000 });
+    played = await PlayedListener.listening({ allUnfinishedBytesMax: 16_384, commandMillisMax: 600_000 });
     client = played.client();
     client.send('MULTI');
     for (let i = 0; i < 5; i += 1) client.send('ECHO', 'x'.repeat(4_000));
@@ -154,7 +154,7 @@ describe('the bounds of a transaction', () => {
 
   it('are the time that a command may take', async () => {
     await played.stop();
-    played = await PlayedDoor.listening({ commandMillisMax: 50 });
+    played = await PlayedListener.listening({ commandMillisMax: 50 });
     client = played.client();
     await eventually('EXEC comes too late', async () => {
       await client.ask('MULTI');
@@ -168,7 +168,7 @@ describe('the bounds of a transaction', () => {
 
   it('hold up its commands where too many answers are open, and it runs to its end', async () => {
     await played.stop();
-    played = await PlayedDoor.listening({ openMax: 4 });
+    played = await PlayedListener.listening({ openMax: 4 });
     played.answer = undefined;
     client = played.client();
     const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
@@ -181,7 +181,7 @@ describe('the bounds of a transaction', () => {
     expect(await played.client().ask('PING')).toBe('PONG');
     expect(played.asked.length).toBeLessThan(5);
     // The node closes its listeners in the middle of it.
-    const closed = played.door.close();
+    const closed = played.listener.close();
     for (let i = 0; i < 20; i += 1) {
       await asked(i + 1);
       played.open[i]?.(withRemaining(i), 0);

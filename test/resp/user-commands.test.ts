@@ -1,60 +1,60 @@
-/** `LOOK` and `REFUND`: what they ask the node. None of their answers can be mistaken for a grant. */
+/** `PEEK` and `REFUND`: what they ask the node. None of their answers can be mistaken for a grant. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
-import { standingOf } from '../api/decision-of.ts';
+import { limitStatusOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
-import { PlayedDoor, type RespClient } from './fixtures.ts';
+import { PlayedListener, type RespClient } from './fixtures.ts';
 
 const DECIDED = { term: 2, index: 7, timeMillis: 90 };
 const TEXT_256 = 'must be text of 1 to 256 bytes';
 const TEXT_128 = 'must be text of 1 to 128 bytes';
 
-let played: PlayedDoor;
+let played: PlayedListener;
 let client: RespClient;
 
 beforeEach(async () => {
-  played = await PlayedDoor.listening();
+  played = await PlayedListener.listening();
   client = played.client();
 });
 
 afterEach(() => played.stop());
 
-describe('LOOK', () => {
+describe('PEEK', () => {
   it('asks for all rules of its key, or for one', async () => {
-    await client.ask('LOOK', 'ada');
-    await client.ask('look', 'žluť 😀', 'rule', '100/60000ms');
-    expect(played.looks).toEqual([{ key: 'user=ada' }, { key: 'user=žluť 😀', rule: '100/60000ms' }]);
+    await client.ask('PEEK', 'ada');
+    await client.ask('peek', 'žluť 😀', 'rule', '100/60000ms');
+    expect(played.peeks).toEqual([{ key: 'user=ada' }, { key: 'user=žluť 😀', rule: '100/60000ms' }]);
     expect(played.asked).toEqual([]);
   });
 
   it.each([2, 3])('answers a row for each rule in RESP%i', async (version) => {
     await client.ask('HELLO', String(version));
     const slow = { ruleId: 'slow', limit: 5, remaining: 0, retryAfterMillis: 12_345, windowMillis: 600_000 };
-    const limits = [standingOf(), standingOf(slow)];
-    played.standing = { kind: 'standing', standing: { limits, decided: DECIDED, rulesVersion: 7 } };
-    expect(await client.ask('LOOK', 'ada')).toEqual([
+    const limits = [limitStatusOf(), limitStatusOf(slow)];
+    played.keyStatus = { kind: 'keyStatus', keyStatus: { limits, decided: DECIDED, rulesVersion: 7 } };
+    expect(await client.ask('PEEK', 'ada')).toEqual([
       ['default', 100, 42, 0, 59_001, 60_000],
       ['slow', 5, 0, 12_345, 59_001, 600_000],
     ]);
   });
 
   it('says at the end of a row that a restore denies it', async () => {
-    const limits = [standingOf({ restoredMillis: 5_000 }), standingOf()];
-    played.standing = { kind: 'standing', standing: { limits, decided: DECIDED, rulesVersion: 7 } };
-    expect(await client.ask('LOOK', 'ada')).toEqual([
+    const limits = [limitStatusOf({ restoredMillis: 5_000 }), limitStatusOf()];
+    played.keyStatus = { kind: 'keyStatus', keyStatus: { limits, decided: DECIDED, rulesVersion: 7 } };
+    expect(await client.ask('PEEK', 'ada')).toEqual([
       ['default', 100, 42, 0, 59_001, 60_000, 'RESTORED'],
       ['default', 100, 42, 0, 59_001, 60_000],
     ]);
   });
 
   it('shows that a key which no rule matches is denied', async () => {
-    const standing = { limits: [], decided: DECIDED, rulesVersion: 7, isUnmatched: true } as const;
-    played.standing = { kind: 'standing', standing };
-    expect(await client.ask('LOOK', 'ada')).toEqual([['unmatched', 0, 0, -1, 0, 0]]);
+    const keyStatus = { limits: [], decided: DECIDED, rulesVersion: 7, isUnmatched: true } as const;
+    played.keyStatus = { kind: 'keyStatus', keyStatus };
+    expect(await client.ask('PEEK', 'ada')).toEqual([['unmatched', 0, 0, -1, 0, 0]]);
   });
 
   it('with one rule returns one row', async () => {
-    client.send('LOOK', 'ada', 'RULE', 'default');
+    client.send('PEEK', 'ada', 'RULE', 'default');
     await client.next(1);
     expect(client.received.toString()).toBe(
       '*1\r\n*6\r\n$7\r\ndefault\r\n:100\r\n:42\r\n:0\r\n:59001\r\n:60000\r\n',
@@ -62,25 +62,25 @@ describe('LOOK', () => {
   });
 
   it.each([
-    [['LOOK'], "ERR wrong number of arguments for 'look' command"],
-    [['LOOK', 'ada', 'RULE'], 'ERR syntax error'],
-    [['LOOK', 'ada', 'COST', '1'], 'ERR syntax error'],
-    [['LOOK', 'ada', 'RULE', 'a', 'RULE', 'b'], 'ERR syntax error'],
-    [['LOOK', ''], `ERR userId ${TEXT_256}`],
-    [['LOOK', 'x'.repeat(257)], `ERR userId ${TEXT_256}`],
-    [['LOOK', 'ada', 'RULE', ''], `ERR rule ${TEXT_128}`],
-    [['LOOK', 'ada', 'RULE', 'x'.repeat(129)], `ERR rule ${TEXT_128}`],
+    [['PEEK'], "ERR wrong number of arguments for 'peek' command"],
+    [['PEEK', 'ada', 'RULE'], 'ERR syntax error'],
+    [['PEEK', 'ada', 'COST', '1'], 'ERR syntax error'],
+    [['PEEK', 'ada', 'RULE', 'a', 'RULE', 'b'], 'ERR syntax error'],
+    [['PEEK', ''], `ERR userId ${TEXT_256}`],
+    [['PEEK', 'x'.repeat(257)], `ERR userId ${TEXT_256}`],
+    [['PEEK', 'ada', 'RULE', ''], `ERR rule ${TEXT_128}`],
+    [['PEEK', 'ada', 'RULE', 'x'.repeat(129)], `ERR rule ${TEXT_128}`],
   ])('refuses what cannot be asked: %j', async (args, error) => {
     expect(await client.ask(...args)).toEqual({ error });
-    expect(played.looks).toEqual([]);
+    expect(played.peeks).toEqual([]);
   });
 
   it('refuses texts that are not UTF-8', async () => {
     const bytes = Buffer.from('c3', 'hex');
     const notUtf8 = 'must be UTF-8, and some of its bytes are not';
-    expect(await client.ask('LOOK', bytes)).toEqual({ error: `ERR userId ${notUtf8}` });
-    expect(await client.ask('LOOK', 'ada', 'RULE', bytes)).toEqual({ error: `ERR rule ${notUtf8}` });
-    expect(played.looks).toEqual([]);
+    expect(await client.ask('PEEK', bytes)).toEqual({ error: `ERR userId ${notUtf8}` });
+    expect(await client.ask('PEEK', 'ada', 'RULE', bytes)).toEqual({ error: `ERR rule ${notUtf8}` });
+    expect(played.peeks).toEqual([]);
   });
 
   it('is not read on while the answers that are due may take more than a client may hold', async () => {
@@ -93,15 +93,15 @@ describe('LOOK', () => {
       clockDriftPpm: 500,
       partitionBytesMax: 4_096,
     };
-    const limits = rules.map(({ id }) => standingOf({ ruleId: id }));
-    const answer = { kind: 'standing', standing: { limits, decided: DECIDED, rulesVersion: 7 } } as const;
-    played.standing = undefined;
-    for (let i = 0; i < 5; i += 1) client.send('LOOK', 'ada');
+    const limits = rules.map(({ id }) => limitStatusOf({ ruleId: id }));
+    const answer = { kind: 'keyStatus', keyStatus: { limits, decided: DECIDED, rulesVersion: 7 } } as const;
+    played.keyStatus = undefined;
+    for (let i = 0; i < 5; i += 1) client.send('PEEK', 'ada');
     for (let i = 0; i < 5; i += 1) {
-      const done = await eventually('the next is asked', () => played.openLooks[i]);
+      const done = await eventually('the next is asked', () => played.openPeeks[i]);
       // Everything that has arrived by now was read.
       await played.client().ask('PING');
-      expect(played.openLooks).toHaveLength(i + 1);
+      expect(played.openPeeks).toHaveLength(i + 1);
       done(answer, 0);
       const [rows] = await client.next(1);
       expect(rows).toHaveLength(1_024);
@@ -109,19 +109,19 @@ describe('LOOK', () => {
   });
 
   it('with few rules may be sent many times at once', async () => {
-    played.standing = undefined;
-    for (let i = 0; i < 1_000; i += 1) client.send('LOOK', 'ada');
+    played.keyStatus = undefined;
+    for (let i = 0; i < 1_000; i += 1) client.send('PEEK', 'ada');
     const asked = await eventually('all are asked', () =>
-      played.openLooks.length >= 1_000 ? played.openLooks.length : undefined,
+      played.openPeeks.length >= 1_000 ? played.openPeeks.length : undefined,
     );
     expect(asked).toBe(1_000);
   });
 
   it('returns the refusal of a leader, and why no node could answer', async () => {
-    played.standing = { kind: 'invalid', field: 'rule', message: "there is no rule 'x'" };
-    expect(await client.ask('LOOK', 'ada', 'RULE', 'x')).toEqual({ error: "ERR there is no rule 'x'" });
-    played.standing = { kind: 'unavailable', reason: 'no_leader', proposed: false };
-    expect(await client.ask('LOOK', 'ada')).toEqual({
+    played.keyStatus = { kind: 'invalid', field: 'rule', message: "there is no rule 'x'" };
+    expect(await client.ask('PEEK', 'ada', 'RULE', 'x')).toEqual({ error: "ERR there is no rule 'x'" });
+    played.keyStatus = { kind: 'unavailable', reason: 'no_leader', proposed: false };
+    expect(await client.ask('PEEK', 'ada')).toEqual({
       error:
         'UNAVAILABLE no_leader no node could decide for this user before the deadline; nothing was counted',
     });
@@ -194,17 +194,17 @@ describe('REFUND', () => {
   });
 });
 
-describe('LOOK and REFUND', () => {
+describe('PEEK and REFUND', () => {
   it('are answered in the order of the commands, whatever order decisions come in', async () => {
-    const { standing, refunded } = played;
-    played.standing = undefined;
+    const { keyStatus, refunded } = played;
+    played.keyStatus = undefined;
     played.refunded = undefined;
-    client.send('LOOK', 'ada');
+    client.send('PEEK', 'ada');
     client.send('REFUND', 'ada', 'ID', 'r1');
     client.send('PING');
     await eventually('both are asked', () => played.openRefunds[0]);
     if (refunded !== undefined) played.openRefunds[0]?.(refunded, 0);
-    if (standing !== undefined) played.openLooks[0]?.(standing, 0);
+    if (keyStatus !== undefined) played.openPeeks[0]?.(keyStatus, 0);
     expect(await client.next(3)).toEqual([
       [['default', 100, 42, 0, 59_001, 60_000]],
       [1, 'default', 2],
@@ -213,13 +213,13 @@ describe('LOOK and REFUND', () => {
   });
 
   it('are in the table of commands, with their key', async () => {
-    expect(await client.ask('COMMAND', 'INFO', 'look', 'refund')).toEqual([
-      ['look', -2, ['readonly', 'fast'], 1, 1, 1, [], [], [], []],
+    expect(await client.ask('COMMAND', 'INFO', 'peek', 'refund')).toEqual([
+      ['peek', -2, ['readonly', 'fast'], 1, 1, 1, [], [], [], []],
       ['refund', -4, ['write', 'fast'], 1, 1, 1, [], [], [], []],
     ]);
     expect(await client.ask('COMMAND', 'GETKEYS', 'REFUND', 'ada', 'ID', 'r1')).toEqual(['ada']);
-    expect(await client.ask('COMMAND', 'DOCS', 'look', 'refund')).toEqual([
-      'look',
+    expect(await client.ask('COMMAND', 'DOCS', 'peek', 'refund')).toEqual([
+      'peek',
       expect.arrayContaining([expect.stringMatching(/^Reads the status of a user/)]),
       'refund',
       expect.arrayContaining([expect.stringMatching(/^Takes back the grant/)]),

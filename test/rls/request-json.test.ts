@@ -95,7 +95,7 @@ describe('a request in JSON', () => {
   });
 });
 
-const STANDING = {
+const STATUS = {
   ruleId: 'r',
   limit: 10,
   windowMillis: 60_000,
@@ -106,8 +106,8 @@ const STANDING = {
 
 describe('an answer in JSON', () => {
   it('contains no time under a limit of 0, because no wait helps', () => {
-    const never = { ...STANDING, limit: 0, remaining: 0, resetMillis: 0, retryAfterMillis: 60_000 };
-    const lists: ListOutcome[] = [{ kind: 'limited', isOver: true, name: 'never', standing: never }];
+    const never = { ...STATUS, limit: 0, remaining: 0, resetMillis: 0, retryAfterMillis: 60_000 };
+    const lists: ListOutcome[] = [{ kind: 'limited', isOver: true, name: 'never', limitStatus: never }];
     const response = responseTo({ kind: 'listed', allowed: false, lists }, true);
     expect(response.responseHeadersToAdd.map(({ key }) => key)).toEqual([
       'RateLimit-Limit',
@@ -121,8 +121,8 @@ describe('an answer in JSON', () => {
 
   it('tells the client of a gateway that a restore denies it, whatever else it is told', () => {
     const lists: ListOutcome[] = [
-      { kind: 'limited', isOver: true, name: 'a', standing: { ...STANDING, restoredMillis: 4_500 } },
-      { kind: 'limited', isOver: false, name: 'b', standing: STANDING },
+      { kind: 'limited', isOver: true, name: 'a', limitStatus: { ...STATUS, restoredMillis: 4_500 } },
+      { kind: 'limited', isOver: false, name: 'b', limitStatus: STATUS },
     ];
     expect(responseTo({ kind: 'listed', allowed: false, lists }, false).responseHeadersToAdd).toEqual([
       { key: 'quorate-restored', value: '5' },
@@ -130,10 +130,10 @@ describe('an answer in JSON', () => {
   });
 
   it('leaves out zeros, and names units', () => {
-    const full = { ...STANDING, windowMillis: 2_592_000_000, remaining: 0, retryAfterMillis: 1_250 };
+    const full = { ...STATUS, windowMillis: 2_592_000_000, remaining: 0, retryAfterMillis: 1_250 };
     const lists: ListOutcome[] = [
-      { kind: 'limited', isOver: false, name: 'a', standing: STANDING },
-      { kind: 'limited', isOver: true, name: '', standing: full },
+      { kind: 'limited', isOver: false, name: 'a', limitStatus: STATUS },
+      { kind: 'limited', isOver: true, name: '', limitStatus: full },
       { kind: 'limited', isOver: false, name: '' },
       { kind: 'free' },
       { kind: 'unlimited' },
@@ -165,7 +165,7 @@ describe('an answer in JSON', () => {
   });
 
   it('has no headers unless they are asked for, or where nothing limits', () => {
-    const limited: ListOutcome = { kind: 'limited', isOver: false, name: '', standing: STANDING };
+    const limited: ListOutcome = { kind: 'limited', isOver: false, name: '', limitStatus: STATUS };
     expect(
       responseTo({ kind: 'listed', allowed: true, lists: [limited] }, false).responseHeadersToAdd,
     ).toEqual([]);

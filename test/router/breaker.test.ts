@@ -2,26 +2,26 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import { Breaker } from '../../src/router/breaker.ts';
-import { standingOf } from '../api/decision-of.ts';
+import { limitStatusOf } from '../api/decision-of.ts';
 import {
   DEADLINE_MILLIS,
   GRANT,
   notLeader,
   RouterBench,
-  LOOK_MILLIS,
-  LOOK_PAUSE_TICKS,
+  CHECK_MILLIS,
+  CHECK_PAUSE_TICKS,
   PAUSE_MILLIS_MAX,
   ROUNDS_PER_DEADLINE_MAX,
   SELF,
   SILENT_TICKS_MAX,
   TICK_MILLIS,
-  type Told,
+  type Reported,
   unavailable,
 } from './fixtures.ts';
 
-const STANDING: Answer = {
-  kind: 'standing',
-  standing: { limits: [standingOf()], decided: { term: 1, index: 9, timeMillis: 5 }, rulesVersion: 7 },
+const STATUS: Answer = {
+  kind: 'keyStatus',
+  keyStatus: { limits: [limitStatusOf()], decided: { term: 1, index: 9, timeMillis: 5 }, rulesVersion: 7 },
 };
 const AT_ONCE = [unavailable('no_leader', false)];
 
@@ -38,9 +38,9 @@ describe('while the leader of a partition answers nobody', () => {
   it('requests wait for their deadline first, as an election may take a while', () => {
     const bench = new RouterBench();
     bench.connected.clear();
-    const told = Array.from({ length: 10 }, (_, i): Told => bench.allow(`5:user-${i}`));
+    const reported = Array.from({ length: 10 }, (_, i): Reported => bench.allow(`5:user-${i}`));
     bench.tick(DEADLINE_MILLIS - TICK_MILLIS);
-    expect(told.flatMap(({ answers }) => answers)).toEqual([]);
+    expect(reported.flatMap(({ answers }) => answers)).toEqual([]);
   });
 
   it('all are refused at once when the first has come to its deadline, certainly not proposed', () => {
@@ -68,10 +68,10 @@ describe('while the leader of a partition answers nobody', () => {
     const bench = opened();
     bench.connected.add(3);
     bench.tick();
-    const look = { ask: 'look', userId: '5:ada', ruleId: '0/1ms' };
-    expect(bench.forwarded).toMatchObject([{ to: 3, partition: 5, request: look }]);
+    const peek = { ask: 'peek', userId: '5:ada', ruleId: '0/1ms' };
+    expect(bench.forwarded).toMatchObject([{ to: 3, partition: 5, request: peek }]);
     expect(bench.allow('5:bob').answers).toEqual(AT_ONCE);
-    bench.forwarded[0]?.answer(STANDING);
+    bench.forwarded[0]?.answer(STATUS);
     bench.reply = () => GRANT;
     expect([bench.allow('5:bob').answers, bench.allow('5:cyd').answers]).toEqual([[GRANT], [GRANT]]);
     expect(bench.targets).toEqual([3, 3, 3]);
@@ -81,7 +81,7 @@ describe('while the leader of a partition answers nobody', () => {
     const bench = opened();
     bench.connected.add(3);
     bench.tick();
-    bench.ticks(LOOK_MILLIS / TICK_MILLIS + LOOK_PAUSE_TICKS - 1);
+    bench.ticks(CHECK_MILLIS / TICK_MILLIS + CHECK_PAUSE_TICKS - 1);
     expect(bench.targets).toEqual([3]);
     bench.ticks(PAUSE_MILLIS_MAX / TICK_MILLIS + 1);
     expect(bench.targets).toEqual([3, 3]);
@@ -92,7 +92,7 @@ describe('while the leader of a partition answers nobody', () => {
     bench.connected.add(3);
     bench.tick();
     bench.runOut();
-    bench.forwarded[0]?.answer(STANDING);
+    bench.forwarded[0]?.answer(STATUS);
     bench.reply = () => GRANT;
     bench.tick();
     expect(bench.allow('5:bob').answers).toEqual([GRANT]);
@@ -108,7 +108,7 @@ describe('while the leader of a partition answers nobody', () => {
       expect(bench.allow('5:ada').answers).toEqual(AT_ONCE);
       bench.reply = ({ to, request }) => {
         if (to !== 3) return notLeader(0);
-        return request.ask === 'look' ? STANDING : GRANT;
+        return request.ask === 'peek' ? STATUS : GRANT;
       };
       bench.ticks(1_000 / TICK_MILLIS);
       expect(bench.allow('5:ada').answers).toEqual([GRANT]);
@@ -177,10 +177,10 @@ describe('a breaker', () => {
     breaker.overdue('ada');
     expect([breaker.state, breaker.admits()]).toEqual(['open', false]);
     expect([breaker.tick(), breaker.tick(), breaker.tick()]).toEqual(['ada', undefined, undefined]);
-    breaker.lookEnded();
+    breaker.searchEnded();
     expect([breaker.tick(), breaker.tick(), breaker.tick()]).toEqual([undefined, undefined, 'ada']);
     breaker.heard();
-    breaker.lookEnded();
+    breaker.searchEnded();
     expect([breaker.state, breaker.admits(), breaker.admits()]).toEqual(['closed', true, true]);
     expect(Array.from({ length: 9 }, () => breaker.tick()).every((key) => key === undefined)).toBe(true);
   });

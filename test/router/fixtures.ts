@@ -16,8 +16,8 @@ export const PAUSE_MILLIS_MAX = 160;
 /** Pauses of 10, 20, 40, 80 and then 160 ms. */
 export const ROUNDS_PER_DEADLINE_MAX = 11;
 export const ELECTION_MILLIS_MAX = 400;
-export const LOOK_MILLIS = 200;
-export const LOOK_PAUSE_TICKS = 10;
+export const CHECK_MILLIS = 200;
+export const CHECK_PAUSE_TICKS = 10;
 
 export const GRANT: Answer = { kind: 'decision', decision: decisionOf() };
 
@@ -68,7 +68,7 @@ export class FakePartition {
 }
 
 /** An answer as a listener gets it. */
-export interface Told {
+export interface Reported {
   readonly answers: AllowAnswer[];
   readonly partitions: number[];
 }
@@ -123,15 +123,15 @@ export class RouterBench {
       forwarder: { forward, isReachable } as Forwarder,
       partitionOf: (userId) => Number.parseInt(userId, 10) % 8,
       monotonicMillis: () => this.nowMillis,
-      doorMillis: () => this.nowMillis - this.ageMillis,
+      listenerMillis: () => this.nowMillis - this.ageMillis,
       deadlineMillis: DEADLINE_MILLIS,
       silentTicksMax: SILENT_TICKS_MAX,
       pauseMillisMin: TICK_MILLIS,
       pauseMillisMax: PAUSE_MILLIS_MAX,
       electionMillisMax: ELECTION_MILLIS_MAX,
       breakerTicksMin: DEADLINE_MILLIS / TICK_MILLIS,
-      lookMillis: LOOK_MILLIS,
-      lookPauseTicks: LOOK_PAUSE_TICKS,
+      searchMillis: CHECK_MILLIS,
+      searchPauseTicks: CHECK_PAUSE_TICKS,
       openMax,
     });
   }
@@ -161,13 +161,13 @@ export class RouterBench {
     return partition;
   }
 
-  allow(userId: string, more: Partial<AllowRequest> = {}): Told {
-    const told: Told = { answers: [], partitions: [] };
+  allow(userId: string, more: Partial<AllowRequest> = {}): Reported {
+    const reported: Reported = { answers: [], partitions: [] };
     this.router.ask({ userId, ...more }, (answer, partition) => {
-      told.answers.push(answer);
-      told.partitions.push(partition);
+      reported.answers.push(answer);
+      reported.partitions.push(partition);
     });
-    return told;
+    return reported;
   }
 
   tick(millis: number = TICK_MILLIS): void {

@@ -33,7 +33,7 @@ export class Side {
         unknown
       > as ReadonlyMap<number, Partition>,
       monotonicMillis: () => this.nowMillis,
-      doorMillis: () => this.nowMillis - this.ageMillis,
+      listenerMillis: () => this.nowMillis - this.ageMillis,
       send: (to, kind, payload) => {
         if (this.reachable) this.sent.push({ to, kind, payload });
         return this.reachable;

@@ -8,14 +8,14 @@ describe('a leader that has the request and does not answer', () => {
   it('delays the request until its deadline, and no longer', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     bench.tick(DEADLINE_MILLIS - 1);
-    expect(told.answers).toEqual([]);
+    expect(reported.answers).toEqual([]);
     bench.tick(1);
-    expect(told.answers).toMatchObject([{ kind: 'unavailable', reason: 'deadline' }]);
+    expect(reported.answers).toMatchObject([{ kind: 'unavailable', reason: 'deadline' }]);
     bench.forwarded[0]?.answer(GRANT);
     bench.runOut();
-    expect(told.answers).toHaveLength(1);
+    expect(reported.answers).toHaveLength(1);
     expect(bench.targets).toEqual([2]);
   });
 
@@ -25,9 +25,9 @@ describe('a leader that has the request and does not answer', () => {
   ])('may have proposed it, so nobody claims it did not: %s', (_what, leader) => {
     const bench = new RouterBench();
     bench.leads(0, leader);
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     bench.runOut();
-    expect(told.answers).toEqual([unavailable('deadline', true)]);
+    expect(reported.answers).toEqual([unavailable('deadline', true)]);
   });
 
   it('is not asked for ever: the next request goes to another replica', () => {
@@ -67,15 +67,15 @@ describe('an attempt whose outcome is unknown', () => {
   it('is repeated when the request carries an id', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
-    const told = bench.allow('0:ada', { requestId: 'r-1' });
+    const reported = bench.allow('0:ada', { requestId: 'r-1' });
     bench.forwarded[0]?.answer(lost);
-    expect(told.answers).toEqual([]);
+    expect(reported.answers).toEqual([]);
     bench.leads(0, 3);
     expect(bench.targets).toEqual([2, 3]);
     expect(bench.forwarded[1]?.request).toEqual({ userId: '0:ada', requestId: 'r-1' });
     expect(bench.forwarded[1]?.deadlineMillis).toBe(bench.forwarded[0]?.deadlineMillis);
     bench.forwarded[1]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
   });
 
   it('may be what was granted: who asked twice is not told that an earlier request was', () => {
@@ -83,21 +83,21 @@ describe('an attempt whose outcome is unknown', () => {
     for (const isLost of [true, false]) {
       const bench = new RouterBench();
       bench.leads(0, 2);
-      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      const reported = bench.allow('0:ada', { requestId: 'r-1' });
       bench.forwarded[0]?.answer(isLost ? lost : notLeader(3, 2));
       bench.leads(0, 3);
       bench.forwarded[1]?.answer(repeat);
-      expect(told.answers).toEqual([isLost ? GRANT : repeat]);
+      expect(reported.answers).toEqual([isLost ? GRANT : repeat]);
     }
   });
 
   it('is never repeated without one', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     bench.forwarded[0]?.answer(lost);
     bench.leads(0, 3);
-    expect(told.answers).toEqual([lost]);
+    expect(reported.answers).toEqual([lost]);
     bench.runOut();
     expect(bench.targets).toEqual([2]);
   });
@@ -110,11 +110,11 @@ describe('an attempt whose outcome is unknown', () => {
     ]) {
       const bench = new RouterBench();
       bench.leads(0, 2);
-      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      const reported = bench.allow('0:ada', { requestId: 'r-1' });
       bench.forwarded[0]?.answer(lost);
       bench.leads(0, 3);
       bench.forwarded[1]?.answer(later);
-      expect(told.answers).toEqual([{ ...later, proposed: true }]);
+      expect(reported.answers).toEqual([{ ...later, proposed: true }]);
     }
   });
 
@@ -125,21 +125,21 @@ describe('an attempt whose outcome is unknown', () => {
     for (const refusal of [invalid, conflict, denial]) {
       const bench = new RouterBench();
       bench.leads(0, 2);
-      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      const reported = bench.allow('0:ada', { requestId: 'r-1' });
       bench.forwarded[0]?.answer(lost);
       bench.leads(0, 3);
       bench.forwarded[1]?.answer(refusal);
-      expect(told.answers).toEqual([lost]);
+      expect(reported.answers).toEqual([lost]);
     }
   });
 
   it('is reported at the deadline', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
-    const told = bench.allow('0:ada', { requestId: 'r-1' });
+    const reported = bench.allow('0:ada', { requestId: 'r-1' });
     bench.forwarded[0]?.answer(lost);
     bench.runOut();
-    expect(told.answers).toMatchObject([{ kind: 'unavailable', proposed: true }]);
+    expect(reported.answers).toMatchObject([{ kind: 'unavailable', proposed: true }]);
   });
 });
 
@@ -149,9 +149,9 @@ describe('a refusal', () => {
     (reason) => {
       const bench = new RouterBench();
       bench.leads(0, 2);
-      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      const reported = bench.allow('0:ada', { requestId: 'r-1' });
       bench.forwarded[0]?.answer(unavailable(reason, false));
-      expect(told.answers).toEqual([unavailable(reason, false)]);
+      expect(reported.answers).toEqual([unavailable(reason, false)]);
       bench.runOut();
       expect(bench.targets).toEqual([2]);
     },
@@ -163,13 +163,13 @@ describe('a refusal', () => {
       const bench = new RouterBench();
       bench.leads(0, 2);
       bench.reply = ({ to }) => (to === 3 ? notLeader(2, 1) : undefined);
-      const told = bench.allow('0:ada');
+      const reported = bench.allow('0:ada');
       bench.forwarded[0]?.answer(unavailable(reason, false));
       expect(bench.targets).toEqual([2, 3]);
       bench.tick();
       expect(bench.targets).toEqual([2, 3, 2]);
       bench.forwarded[2]?.answer(GRANT);
-      expect(told.answers).toEqual([GRANT]);
+      expect(reported.answers).toEqual([GRANT]);
     },
   );
 });

@@ -31,7 +31,7 @@ class Nodes {
         nodeId: id,
         partitions: partitions as ReadonlyMap<number, unknown> as ReadonlyMap<number, Partition>,
         monotonicMillis: () => this.nowMillis,
-        doorMillis: () => this.nowMillis - this.ageMillis,
+        listenerMillis: () => this.nowMillis - this.ageMillis,
         send: (to, kind, payload) => {
           if (this.cut.has(`${id}>${to}`)) return true;
           this.#queue.push(() => {

@@ -16,8 +16,8 @@ describe('a request', () => {
     const bench = new RouterBench();
     bench.leads(0, SELF);
     bench.partition(0).reply = () => GRANT;
-    const told = bench.allow('0:ada');
-    expect(told).toEqual({ answers: [GRANT], partitions: [0] });
+    const reported = bench.allow('0:ada');
+    expect(reported).toEqual({ answers: [GRANT], partitions: [0] });
     expect(bench.forwarded).toEqual([]);
     expect(bench.router.openCount).toBe(0);
   });
@@ -25,7 +25,7 @@ describe('a request', () => {
   it('goes to the known leader, with its deadline', () => {
     const bench = new RouterBench();
     bench.leads(1, 3);
-    const told = bench.allow('1:ada', { cost: 2 });
+    const reported = bench.allow('1:ada', { cost: 2 });
     expect(bench.forwarded).toMatchObject([
       {
         to: 3,
@@ -34,9 +34,9 @@ describe('a request', () => {
         deadlineMillis: bench.nowMillis + DEADLINE_MILLIS,
       },
     ]);
-    expect(told.answers).toEqual([]);
+    expect(reported.answers).toEqual([]);
     bench.forwarded[0]?.answer(GRANT);
-    expect(told).toEqual({ answers: [GRANT], partitions: [1] });
+    expect(reported).toEqual({ answers: [GRANT], partitions: [1] });
   });
 
   it('reads nothing but the cache once the leader is known', () => {
@@ -52,9 +52,9 @@ describe('a request', () => {
   it('asks the replicas of a partition elsewhere in turn until one decides, and remembers it', () => {
     const bench = new RouterBench();
     bench.reply = ({ to }) => (to === 3 ? GRANT : notLeader(0));
-    const told = bench.allow('5:ada');
+    const reported = bench.allow('5:ada');
     bench.tick();
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
     expect(bench.targets).toEqual([2, 3]);
     bench.allow('5:bob');
     expect(bench.targets).toEqual([2, 3, 3]);
@@ -83,10 +83,10 @@ describe('a request that waited before it was read', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.ageMillis = 400;
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     expect(bench.forwarded[0]?.deadlineMillis).toBe(bench.nowMillis + DEADLINE_MILLIS - 400);
     bench.tick(DEADLINE_MILLIS - 400);
-    expect(told.answers).toEqual([unavailable('deadline', true)]);
+    expect(reported.answers).toEqual([unavailable('deadline', true)]);
   });
 
   it('for longer than its deadline is sent nowhere', () => {
@@ -104,28 +104,28 @@ describe('a request that waited before it was read', () => {
 describe('while no leader is known', () => {
   it('a request waits, and goes on when there is one', () => {
     const bench = new RouterBench();
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     bench.tick();
-    expect([told.answers, bench.forwarded, bench.partition(0).asked]).toEqual([[], [], []]);
+    expect([reported.answers, bench.forwarded, bench.partition(0).asked]).toEqual([[], [], []]);
     bench.leads(0, 2);
     expect(bench.targets).toEqual([2]);
     bench.forwarded[0]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
   });
 
   it('a request ends at its deadline, once, and certainly not proposed', () => {
     const bench = new RouterBench();
     bench.connected.clear();
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     bench.tick(DEADLINE_MILLIS - 1);
-    expect(told.answers).toEqual([]);
+    expect(reported.answers).toEqual([]);
     bench.tick(1);
-    expect(told).toEqual({ answers: [unavailable('no_leader', false)], partitions: [0] });
+    expect(reported).toEqual({ answers: [unavailable('no_leader', false)], partitions: [0] });
     bench.runOut();
     bench.connected.add(2);
     bench.leads(0, 2);
     bench.router.close();
-    expect(told.answers).toHaveLength(1);
+    expect(reported.answers).toHaveLength(1);
     expect(bench.forwarded).toEqual([]);
     expect(bench.router.openCount).toBe(0);
   });
@@ -146,9 +146,9 @@ describe('while no leader is known', () => {
   it('is answered with no_leader, even if a node had to be asked to find out', () => {
     const bench = new RouterBench();
     bench.reply = () => notLeader(0);
-    const told = bench.allow('5:ada');
+    const reported = bench.allow('5:ada');
     bench.runOut();
-    expect(told.answers).toEqual([unavailable('no_leader', false)]);
+    expect(reported.answers).toEqual([unavailable('no_leader', false)]);
   });
 
   it('the news of one partition does not make the requests of another ask again', () => {
@@ -166,11 +166,11 @@ describe('"not the leader"', () => {
   it('with a hint is followed at once', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     bench.forwarded[0]?.answer(notLeader(3));
     expect(bench.targets).toEqual([2, 3]);
     bench.forwarded[1]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
     // The next one goes there directly.
     bench.allow('0:bob');
     expect(bench.targets).toEqual([2, 3, 3]);
@@ -180,9 +180,9 @@ describe('"not the leader"', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.partition(0).reply = () => GRANT;
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     bench.forwarded[0]?.answer(notLeader(SELF));
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
   });
 
   it.each([
@@ -205,24 +205,24 @@ describe('"not the leader"', () => {
     bench.leads(0, 2);
     bench.partition(0).reply = () => notLeader(2, 1);
     bench.reply = ({ to }) => notLeader(to === 2 ? 3 : 2);
-    const told = bench.allow(userId);
+    const reported = bench.allow(userId);
     // The first round may follow the news of a newer term.
     expect(bench.forwarded.length).toBeLessThanOrEqual(4);
     bench.runOut();
-    expect(told.answers).toEqual([unavailable('no_leader', false)]);
+    expect(reported.answers).toEqual([unavailable('no_leader', false)]);
     expect(bench.forwarded.length).toBeLessThanOrEqual(2 * ROUNDS_PER_DEADLINE_MAX + 2);
   });
 
   it('from this very node, which just stepped down, sends the request to the new leader', () => {
     const bench = new RouterBench();
     bench.leads(0, SELF);
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     bench.partition(0).leader = 3;
     bench.leads(0, 3);
     bench.partition(0).asked[0]?.answer(notLeader(3));
     expect(bench.targets).toEqual([3]);
     bench.forwarded[0]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
   });
 });
 

@@ -5,8 +5,8 @@ import {
   type Asked,
   DEADLINE_MILLIS,
   GRANT,
-  LOOK_MILLIS,
-  LOOK_PAUSE_TICKS,
+  CHECK_MILLIS,
+  CHECK_PAUSE_TICKS,
   notLeader,
   PAUSE_MILLIS_MAX,
   ROUNDS_PER_DEADLINE_MAX,
@@ -23,24 +23,24 @@ describe('a hundred requests without a leader', () => {
   it('ask each node once in a round, not a hundred times', () => {
     const bench = new RouterBench({ nodes: 5 });
     bench.reply = () => notLeader(0);
-    const told = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
+    const reported = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
     expect([2, 3, 4, 5].map((node) => askedOf(bench, node))).toEqual([1, 1, 1, 1]);
     bench.runOut();
     for (const node of [2, 3, 4, 5]) {
       expect(askedOf(bench, node)).toBeGreaterThan(4);
       expect(askedOf(bench, node)).toBeLessThanOrEqual(ROUNDS_PER_DEADLINE_MAX);
     }
-    expect(told.every(({ answers }) => answers.length === 1)).toBe(true);
+    expect(reported.every(({ answers }) => answers.length === 1)).toBe(true);
   });
 
   it('all go to the leader as soon as one of them was decided', () => {
     const bench = new RouterBench({ nodes: 5 });
     bench.reply = ({ to }) => (to === 5 ? undefined : notLeader(0));
-    const told = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
+    const reported = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
     expect(bench.targets).toEqual([2, 3, 4, 5]);
     bench.reply = ({ to }) => (to === 5 ? GRANT : notLeader(0));
     bench.forwarded[3]?.answer(GRANT);
-    expect(told.every(({ answers }) => answers[0] === GRANT)).toBe(true);
+    expect(reported.every(({ answers }) => answers[0] === GRANT)).toBe(true);
     expect(askedOf(bench, 5)).toBe(100);
     expect(bench.forwarded).toHaveLength(103);
   });
@@ -49,10 +49,10 @@ describe('a hundred requests without a leader', () => {
     'do not go on asking around, one by one, after the leader refused one as %s',
     (reason) => {
       const bench = new RouterBench({ nodes: 5 });
-      const told = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
+      const reported = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
       bench.reply = ({ to }) => (to === 5 ? unavailable(reason, false) : notLeader(5));
       bench.forwarded[0]?.answer(notLeader(5));
-      expect(told.every(({ answers }) => answers.length === 1)).toBe(true);
+      expect(reported.every(({ answers }) => answers.length === 1)).toBe(true);
       expect([askedOf(bench, 5), bench.forwarded.length]).toEqual([100, 101]);
     },
   );
@@ -60,12 +60,12 @@ describe('a hundred requests without a leader', () => {
   it('are sent at once when the replica here learns of a leader', () => {
     const bench = new RouterBench();
     bench.leads(0, 0);
-    const told = Array.from({ length: 100 }, (_, i) => bench.allow(`0:user-${i}`));
+    const reported = Array.from({ length: 100 }, (_, i) => bench.allow(`0:user-${i}`));
     bench.ticks(3);
     expect(bench.forwarded).toEqual([]);
     bench.reply = () => GRANT;
     bench.leads(0, 3);
-    expect(told.every(({ answers }) => answers[0] === GRANT)).toBe(true);
+    expect(reported.every(({ answers }) => answers[0] === GRANT)).toBe(true);
   });
 
   it('are not all sent to a node that turns out not to lead', () => {
@@ -84,13 +84,13 @@ describe('a node that had a request decided', () => {
       pauseMillisMin: 10,
       pauseMillisMax: 100,
     });
-    search.told(2, 7);
+    search.reported(2, 7);
     search.lost();
     search.proved(3);
-    expect(search.told(1, 6)).toBe(false);
-    expect(search.told(1, 7)).toBe(true);
+    expect(search.reported(1, 6)).toBe(false);
+    expect(search.reported(1, 7)).toBe(true);
     expect(search.leader).toBe(1);
-    expect(search.told(2, 7)).toBe(false);
+    expect(search.reported(2, 7)).toBe(false);
   });
 });
 
@@ -125,9 +125,9 @@ describe('with links that are slow compared to the deadline', () => {
     const bench = new RouterBench({ nodes: 6 });
     const statuses: string[] = [];
     for (let i = 0; i < 4; i += 1) {
-      const told = bench.allow(`5:user-${i}`);
+      const reported = bench.allow(`5:user-${i}`);
       run(bench, DEADLINE_MILLIS / TICK_MILLIS);
-      statuses.push(told.answers[0]?.kind ?? 'none');
+      statuses.push(reported.answers[0]?.kind ?? 'none');
     }
     expect(statuses.at(-1)).toBe('decision');
     expect(statuses.filter((kind) => kind === 'decision').length).toBeGreaterThanOrEqual(1);
@@ -137,14 +137,14 @@ describe('with links that are slow compared to the deadline', () => {
   it('a former leader that denies too late is not asked for ever', () => {
     const bench = new RouterBench({ nodes: 3 });
     bench.router.leaderChanged(5, 2, 3);
-    const told = bench.allow('5:ada');
+    const reported = bench.allow('5:ada');
     bench.ticks(DEADLINE_MILLIS / TICK_MILLIS);
-    expect(told.answers).toEqual([unavailable('deadline', true)]);
+    expect(reported.answers).toEqual([unavailable('deadline', true)]);
     bench.forwarded[0]?.answer(notLeader(0));
     // From here on the node probes for a leader itself.
     bench.tick();
     expect(bench.targets).toEqual([2, 3]);
-    bench.ticks((LOOK_MILLIS + PAUSE_MILLIS_MAX) / TICK_MILLIS + LOOK_PAUSE_TICKS);
+    bench.ticks((CHECK_MILLIS + PAUSE_MILLIS_MAX) / TICK_MILLIS + CHECK_PAUSE_TICKS);
     bench.forwarded[1]?.answer(notLeader(0));
     expect(bench.targets).toEqual([2, 3, 2]);
   });

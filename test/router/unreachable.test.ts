@@ -9,34 +9,34 @@ const DENIAL: Answer = { kind: 'decision', decision: decisionOf({ allowed: false
 describe('a node that was asked and says nothing', () => {
   it('is passed over, and its late answer still counts', () => {
     const bench = new RouterBench();
-    const told = bench.allow('5:ada');
+    const reported = bench.allow('5:ada');
     bench.suspect(2);
     expect(bench.targets).toEqual([2]);
     bench.allow('5:bob');
     expect(bench.targets).toEqual([2, 3]);
     bench.forwarded[0]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
   });
 
   it('does not keep a request that has an id: others are asked under the same id', () => {
     const bench = new RouterBench();
-    const told = bench.allow('5:ada', { requestId: 'r-1' });
+    const reported = bench.allow('5:ada', { requestId: 'r-1' });
     bench.suspect(2);
     expect(bench.targets).toEqual([2, 3]);
     expect(bench.forwarded[1]?.request).toEqual({ userId: '5:ada', requestId: 'r-1' });
     bench.forwarded[1]?.answer(unavailable('overloaded', false));
     // The first one may have proposed it.
-    expect(told.answers).toEqual([unavailable('overloaded', true)]);
+    expect(reported.answers).toEqual([unavailable('overloaded', true)]);
   });
 
   it('cannot deny a request that another node may still grant', () => {
     const bench = new RouterBench();
-    const told = bench.allow('5:ada', { requestId: 'r-1' });
+    const reported = bench.allow('5:ada', { requestId: 'r-1' });
     bench.suspect(2);
     bench.forwarded[0]?.answer(DENIAL);
-    expect(told.answers).toEqual([]);
+    expect(reported.answers).toEqual([]);
     bench.forwarded[1]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
   });
 
   it('may still get the request, and grant it: a denial elsewhere is none until it has answered', () => {
@@ -118,10 +118,10 @@ describe('a node cut off one way from its leader', () => {
     bench.leads(0, 2);
     cut(bench);
     bench.router.peerUnreachable(2);
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     expect(bench.forwarded).toMatchObject([{ to: 3, relayTo: 2 }]);
     bench.forwarded[0]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
     bench.allow('0:bob');
     expect(bench.forwarded[1]).toMatchObject({ to: 3, relayTo: 2 });
   });
@@ -159,24 +159,24 @@ describe('a node cut off one way from its leader', () => {
     const bench = new RouterBench();
     bench.connected.delete(2);
     bench.reply = ({ relayTo }) => (relayTo === 0 ? notLeader(2, 3) : GRANT);
-    const told = bench.allow('5:ada');
+    const reported = bench.allow('5:ada');
     expect(bench.forwarded).toMatchObject([
       { to: 3, relayTo: 0 },
       { to: 3, relayTo: 2 },
     ]);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
   });
 
   it('whose replica hears of no leader at all asks around when an election should be over', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.leads(0, 0);
-    const told = bench.allow('0:ada');
+    const reported = bench.allow('0:ada');
     bench.ticks(39);
     expect(bench.forwarded).toEqual([]);
     bench.reply = ({ to }) => (to === 2 ? GRANT : notLeader(2, 1));
     bench.tick();
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
   });
 
   it('follows the next leader', () => {
@@ -201,9 +201,9 @@ describe('a node that takes its leave', () => {
     bench.allow('5:ada');
     bench.leave(2);
     bench.reply = ({ to }) => (to === 4 ? GRANT : notLeader(4, 9));
-    const told = bench.allow('5:bob');
+    const reported = bench.allow('5:bob');
     expect(bench.targets).toEqual([2, 3, 4]);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
     bench.forwarded[0]?.answer(notLeader(4, 9));
     expect(bench.targets).toEqual([2, 3, 4, 4]);
   });
@@ -219,9 +219,9 @@ describe('a node that takes its leave', () => {
     bench.tick();
     expect(bench.lookedUp).not.toContain(0);
     bench.reply = ({ to }) => (to === 4 ? GRANT : notLeader(4, 9));
-    const told = bench.allow('5:bob');
+    const reported = bench.allow('5:bob');
     expect(bench.forwarded.slice(1).map(({ to, relayTo }) => [to, relayTo])).toEqual([[4, 0]]);
-    expect(told.answers).toEqual([GRANT]);
+    expect(reported.answers).toEqual([GRANT]);
   });
 
   it('is not used as a relay, and nothing is relayed to it', () => {

@@ -39,16 +39,16 @@ describe('whatever happens', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const bench = new RouterBench({ openMax: 10 });
-        const told: { answers: unknown[]; untilMillis: number }[] = [];
+        const reported: { answers: unknown[]; untilMillis: number }[] = [];
         const asked = (): FakePartition['asked'] => [
           ...bench.forwarded,
           ...[...bench.local.values()].flatMap((partition) => partition.asked),
         ];
         for (const each of steps) {
           if (each.do === 'allow') {
-            const more = each.withId ? { requestId: `${told.length}` } : {};
+            const more = each.withId ? { requestId: `${reported.length}` } : {};
             const untilMillis = bench.nowMillis + DEADLINE_MILLIS;
-            told.push({ ...bench.allow(`${each.partition}:u`, more), untilMillis });
+            reported.push({ ...bench.allow(`${each.partition}:u`, more), untilMillis });
           } else if (each.do === 'answer') {
             const open = asked();
             open[each.which % Math.max(1, open.length)]?.answer(each.answer);
@@ -63,16 +63,16 @@ describe('whatever happens', () => {
           } else {
             bench.tick(each.millis);
           }
-          for (const { answers, untilMillis } of told) {
+          for (const { answers, untilMillis } of reported) {
             expect(answers.length).toBeLessThanOrEqual(1);
             const isOverdue = each.do === 'tick' && untilMillis <= bench.nowMillis;
             expect(answers.length).toBeGreaterThanOrEqual(isOverdue ? 1 : 0);
           }
-          expect(bench.router.openCount).toBe(told.filter(({ answers }) => answers.length === 0).length);
+          expect(bench.router.openCount).toBe(reported.filter(({ answers }) => answers.length === 0).length);
           expect(bench.router.openCount).toBeLessThanOrEqual(10);
         }
         bench.router.close();
-        expect(told.every(({ answers }) => answers.length === 1)).toBe(true);
+        expect(reported.every(({ answers }) => answers.length === 1)).toBe(true);
       }),
       { seed: 10, numRuns: 500 * ROUNDS },
     );

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
-import { noted, rulesOf, told } from './read.ts';
+import { noted, rulesOf, reported } from './read.ts';
 
 const SHOP = `
 domain: shop
@@ -52,7 +52,7 @@ describe('a document', () => {
   it('is recognised by its top-level fields, whatever the file is called', () => {
     expect(readRules(SHOP)).toMatchObject({ kind: 'rules', format: 'envoy' });
     expect(readRules('domain: d')).toMatchObject({ kind: 'rules', format: 'envoy', definitions: [] });
-    expect(told('descriptors: []')).toEqual(['1:1 the document needs a domain']);
+    expect(reported('descriptors: []')).toEqual(['1:1 the document needs a domain']);
   });
 
   it('becomes a rule for each limit, and for each end without one, in the order it has', () => {
@@ -143,7 +143,7 @@ descriptors:
     expect(ruleOf('4294967295')).toMatchObject({ windows: [{ limit: 4_294_967_295 }], meter: 'fixedWindow' });
     expect(ruleOf('1000001')).toMatchObject({ windows: [{ limit: 1_000_001 }], meter: 'fixedWindow' });
     expect(ruleOf('1000000')).toMatchObject({ meter: 'slidingLog' });
-    expect(told(limited('requests_per_unit: 4294967296, unit: second'))).toEqual([
+    expect(reported(limited('requests_per_unit: 4294967296, unit: second'))).toEqual([
       expect.stringContaining('requests_per_unit must be an integer from 0 to 4294967295, but is 4294967296'),
     ]);
   });
@@ -153,13 +153,13 @@ descriptors:
       rulesOf(limited(`requests_per_unit: 1, ${limit}`))[0]?.windows[0]?.windowMillis;
     expect(windowOf('unit: second, unit_multiplier: 30')).toBe(30_000);
     expect(windowOf('unit: day, unit_multiplier: 31')).toBe(31 * 86_400_000);
-    expect(told(limited('requests_per_unit: 1, unit: day, unit_multiplier: 32'))).toEqual([
+    expect(reported(limited('requests_per_unit: 1, unit: day, unit_multiplier: 32'))).toEqual([
       '2:87 unit_multiplier must be an integer from 1 to 31, but is 32',
     ]);
-    expect(told(limited('requests_per_unit: 1, unit: month, unit_multiplier: 0'))).toEqual([
+    expect(reported(limited('requests_per_unit: 1, unit: month, unit_multiplier: 0'))).toEqual([
       '2:89 unit_multiplier must be an integer from 1 to 1, but is 0',
     ]);
-    expect(told(limited('unlimited: true, unit_multiplier: 2'))).toEqual([
+    expect(reported(limited('unlimited: true, unit_multiplier: 2'))).toEqual([
       '2:54 an unlimited rate_limit has no unit_multiplier',
     ]);
   });
@@ -170,7 +170,7 @@ descriptors:
     expect(rulesOf(limited('requests_per_unit: 1, unit: hour, post_paid: false'))[0]).not.toHaveProperty(
       'postPaid',
     );
-    expect(told(limited('unlimited: true, post_paid: true'))).toEqual([
+    expect(reported(limited('unlimited: true, post_paid: true'))).toEqual([
       '2:54 an unlimited rate_limit has no post_paid',
     ]);
   });
@@ -280,7 +280,7 @@ descriptors:
   rate_limit: {unlimited: true, unit: day, name: c, replaces: [{name: c}, {nam: d}, e]}
 - - nothing
 `;
-  expect(told(text)).toEqual([
+  expect(reported(text)).toEqual([
     '1:1 the document needs a domain',
     '3:3 a descriptor needs a key',
     '5:3 share_threshold needs a value with a *',
@@ -305,5 +305,5 @@ descriptors:
 - {key: a, rate_limit: {name: a, unit: day, requests_per_unit: 1, replaces: [{name: b}]}}
 - {key: b, rate_limit: {name: b, unit: day, requests_per_unit: 1, replaces: [{name: a}]}}
 `;
-  expect(told(text)).toEqual(["4:85 rules replace each other in a circle, back to 'a'"]);
+  expect(reported(text)).toEqual(["4:85 rules replace each other in a circle, back to 'a'"]);
 });

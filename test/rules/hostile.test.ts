@@ -15,9 +15,9 @@ function expectAnswer(source: string | Uint8Array): RulesRead {
   const read = readRules(source);
   const { user, system } = process.cpuUsage(before);
   expect(user + system).toBeLessThan(CPU_MICROS_MAX);
-  const told = read.kind === 'mistakes' ? [...read.mistakes, ...read.notes] : read.notes;
-  expect(told.length).toBeLessThanOrEqual(200);
-  for (const { line, column, message } of told) {
+  const reported = read.kind === 'mistakes' ? [...read.mistakes, ...read.notes] : read.notes;
+  expect(reported.length).toBeLessThanOrEqual(200);
+  for (const { line, column, message } of reported) {
     expect(Number.isSafeInteger(line) && line >= 1 && Number.isSafeInteger(column) && column >= 1).toBe(true);
     expect(message).toMatch(/^.{1,400}$/u);
   }

@@ -2,14 +2,14 @@
 import { describe, expect, it } from 'vitest';
 import { nearest } from '../../src/rules/mistakes.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
-import { told } from './read.ts';
+import { reported } from './read.ts';
 
 const RULE = '{id: a, windows: {limit: 1, per: day}}';
 
 describe('mistakes in rules', () => {
   it('are all reported, in order', () => {
     expect(
-      told(`rules:
+      reported(`rules:
   - id: 100/60000ms
     mtach: {user: a}
     key: [user, ip/0, user, 'a b']
@@ -71,7 +71,7 @@ describe('mistakes in rules', () => {
 - {id: abcd, windows: {limit: 1, per: day}, replaces: ab}
 - {id: ab, windows: {limit: 1, per: day}, replaces: abe}
 `;
-    expect(told(text)).toEqual([
+    expect(reported(text)).toEqual([
       '3:45 there is a window per day already; two windows of one period need a name, such as name: peak',
       "4:55 rules replace each other in a circle, back to 'ab'",
       "5:8 another rule has the id 'ab'; see line 2",
@@ -80,12 +80,12 @@ describe('mistakes in rules', () => {
   });
 
   it('are reported with the known fields, and those of the document', () => {
-    expect(told(`rule: [${RULE}]`)).toEqual(["1:1 unknown field 'rule'; did you mean rules?"]);
-    expect(told(`zones: [${RULE}]`)).toEqual([
+    expect(reported(`rule: [${RULE}]`)).toEqual(["1:1 unknown field 'rule'; did you mean rules?"]);
+    expect(reported(`zones: [${RULE}]`)).toEqual([
       "1:1 unknown field 'zones'; known here are rules, rate_limits, default, tiers, endpoints, customers, unmatched, shadow",
     ]);
-    expect(told('rules: {a: 1}')).toEqual(['1:8 rules must be a list of rules, but is a map of fields']);
-    expect(told('- a')).toEqual(['1:1 the document must have fields, but is a list of 1']);
+    expect(reported('rules: {a: 1}')).toEqual(['1:8 rules must be a list of rules, but is a map of fields']);
+    expect(reported('- a')).toEqual(['1:1 the document must have fields, but is a list of 1']);
   });
 
   it('are one hundred at the most', () => {
@@ -96,7 +96,7 @@ describe('mistakes in rules', () => {
   });
 
   it('are reported in one printable line, whatever the document contains', () => {
-    expect(told('"a\\nb\\e[2J\\u202e": 1')).toEqual([
+    expect(reported('"a\\nb\\e[2J\\u202e": 1')).toEqual([
       "1:1 unknown field 'a?b?[2J?'; known here are rules, rate_limits, default, tiers, endpoints, customers, unmatched, shadow",
     ]);
   });
@@ -128,14 +128,16 @@ describe('mistakes in YAML', () => {
     ['rules: !own []', ['1:8 not YAML: Unresolved tag: !own']],
     ['? [a]\n: 1', ['1:3 the name of a field must be text']],
   ])('%j', (text, mistakes) => {
-    expect(told(text).slice(0, mistakes.length)).toEqual(mistakes);
+    expect(reported(text).slice(0, mistakes.length)).toEqual(mistakes);
   });
 
   it('and in UTF-8: the place of the first byte that is wrong', () => {
     const bytes = new TextEncoder().encode('rules: []\n# \uFFFD né ');
-    expect(told(bytes)).toEqual([]);
-    expect(told(Uint8Array.from([...bytes, 0xff, 0x41]))).toEqual(['2:8 the document is not valid UTF-8']);
-    expect(told(Uint8Array.of(0xc3))).toEqual(['1:1 the document is not valid UTF-8']);
+    expect(reported(bytes)).toEqual([]);
+    expect(reported(Uint8Array.from([...bytes, 0xff, 0x41]))).toEqual([
+      '2:8 the document is not valid UTF-8',
+    ]);
+    expect(reported(Uint8Array.of(0xc3))).toEqual(['1:1 the document is not valid UTF-8']);
   });
 });
 
@@ -154,38 +156,42 @@ function manyEnds(count: number): string {
 
 describe('bounds', () => {
   it('of size: a mebibyte, ten thousand rules', () => {
-    expect(told(' '.repeat(2 ** 20 + 1))).toEqual([
+    expect(reported(' '.repeat(2 ** 20 + 1))).toEqual([
       '1:1 a document may have at most 1048576 bytes, but has 1048577',
     ]);
-    expect(told(manyRules(10_000))).toEqual([]);
-    expect(told(manyRules(10_001))).toEqual(['10002:3 rules may have at most 10000 entries, but has 10001']);
-    expect(told(manyEnds(9_999))).toEqual([]);
-    expect(told(manyEnds(10_000))).toMatchObject([
+    expect(reported(manyRules(10_000))).toEqual([]);
+    expect(reported(manyRules(10_001))).toEqual([
+      '10002:3 rules may have at most 10000 entries, but has 10001',
+    ]);
+    expect(reported(manyEnds(9_999))).toEqual([]);
+    expect(reported(manyEnds(10_000))).toMatchObject([
       expect.stringContaining('at most 10000 rules, but has 10001'),
     ]);
   });
 
   it('of depth, and of what aliases make of a small document', () => {
     const deep = `rules: ${'['.repeat(65)}${']'.repeat(65)}`;
-    expect(told(deep)).toMatchObject([expect.stringContaining('may be nested at most 64 deep')]);
+    expect(reported(deep)).toMatchObject([expect.stringContaining('may be nested at most 64 deep')]);
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
-    expect(told(`l0: &l0 [x]\n${levels.join('\n')}`)).toMatchObject([
+    expect(reported(`l0: &l0 [x]\n${levels.join('\n')}`)).toMatchObject([
       expect.stringContaining('at most 300000 values, counting those that aliases repeat'),
     ]);
-    expect(told('rules: &a [*a, *a]')).toMatchObject([expect.stringContaining('more than 64 deep')]);
+    expect(reported('rules: &a [*a, *a]')).toMatchObject([expect.stringContaining('more than 64 deep')]);
   });
 
   it('of nested descriptors, windows, conditions and parts of a key', () => {
     const nested = (depth: number): string =>
       depth === 0 ? '[]' : `[{key: k, descriptors: ${nested(depth - 1)}}]`;
-    expect(told(`domain: d\ndescriptors: ${nested(16)}`)).toEqual([]);
-    expect(told(`domain: d\ndescriptors: ${nested(17)}`)).toMatchObject([
+    expect(reported(`domain: d\ndescriptors: ${nested(16)}`)).toEqual([]);
+    expect(reported(`domain: d\ndescriptors: ${nested(17)}`)).toMatchObject([
       expect.stringContaining('at most 16 deep'),
     ]);
     const windows = listed(9, (i) => `{limit: 1, windowMillis: ${i + 1}}`);
     const match = listed(17, (i) => `d${i}: x`);
     const key = listed(9, (i) => `d${i}`);
-    expect(told(`rules:\n- id: a\n  match: {${match}}\n  key: [${key}]\n  windows: [${windows}]`)).toEqual([
+    expect(
+      reported(`rules:\n- id: a\n  match: {${match}}\n  key: [${key}]\n  windows: [${windows}]`),
+    ).toEqual([
       '3:113 match may have at most 16 entries, but has 17',
       '4:33 key may have at most 8 entries, but has 9',
       '5:237 windows may have at most 8 entries, but has 9',

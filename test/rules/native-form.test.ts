@@ -13,7 +13,7 @@ function definitionsOf(text: string): readonly RuleDefinition[] {
   return read.definitions;
 }
 
-function toldAgain(text: string): readonly RuleDefinition[] {
+function reportedAgain(text: string): readonly RuleDefinition[] {
   return definitionsOf(JSON.stringify({ rules: definitionsOf(text).map(nativeForm) }));
 }
 
@@ -39,13 +39,13 @@ rules:
 `;
 
 it('with all that a rule may say, in its long form and its short one', () => {
-  for (const text of [EVERY_FIELD, TIERS]) expect(toldAgain(text)).toEqual(definitionsOf(text));
+  for (const text of [EVERY_FIELD, TIERS]) expect(reportedAgain(text)).toEqual(definitionsOf(text));
 });
 
 it('whatever rules there are', () => {
   forEachSeed(someSeeds(20, 10), (seed) => {
     const text = randomRules(seeded(seed));
-    expect(toldAgain(text)).toEqual(definitionsOf(text));
+    expect(reportedAgain(text)).toEqual(definitionsOf(text));
   });
 });
 

@@ -1,7 +1,7 @@
 /** Tests rules.yaml, requirement by requirement. */
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
-import { noted, rulesOf, told, TIERS } from './read.ts';
+import { noted, rulesOf, reported, TIERS } from './read.ts';
 
 /** Ids of what applies, and the keys. */
 function applied(text: string, descriptors: Record<string, string>): string[] {
@@ -18,14 +18,14 @@ describe('a limit', () => {
   it('of a fixed window may be in the billions', () => {
     const [rule] = rulesOf(dayOf(4_294_967_295, 'fixedWindow'));
     expect(rule?.windows).toMatchObject([{ limit: 4_294_967_295 }]);
-    expect(told(dayOf(4_294_967_296, 'fixedWindow'))).toEqual([
+    expect(reported(dayOf(4_294_967_296, 'fixedWindow'))).toEqual([
       expect.stringContaining('limit must be an integer from 0 to 4294967295, but is 4294967296'),
     ]);
   });
 
   it.each(['slidingLog', 'slidingCounter', 'tokenBucket', 'leakyBucket'])('of a %s may not', (meter) => {
     expect(rulesOf(dayOf(1_000_000, meter))).toHaveLength(1);
-    expect(told(dayOf(1_000_001, meter))).toEqual([
+    expect(reported(dayOf(1_000_001, meter))).toEqual([
       expect.stringContaining('limit must be an integer from 0 to 1000000, but is 1000001'),
     ]);
   });
@@ -129,10 +129,10 @@ rules:
 `);
     expect(b).toMatchObject({ id: 'b', priority: 3, windows: a?.windows });
     expect(c).toMatchObject({ id: 'c', priority: 3, enabled: false, windows: a?.windows });
-    expect(told('rules: [{id: a, key: user, windows: {limit: 1, per: hour, <<: day}}]')).toEqual([
+    expect(reported('rules: [{id: a, key: user, windows: {limit: 1, per: hour, <<: day}}]')).toEqual([
       '1:63 << must name a map of fields, or a list of them, such as <<: *other',
     ]);
-    expect(told("rules: [{id: a, key: user, windows: {limit: 1, per: hour, '<<': day}}]")).toEqual([
+    expect(reported("rules: [{id: a, key: user, windows: {limit: 1, per: hour, '<<': day}}]")).toEqual([
       expect.stringMatching("1:59 unknown field '<<'"),
     ]);
   });
@@ -162,9 +162,9 @@ rules:
 
 describe('002-12: limits by default, tier, endpoint and customer', () => {
   it('are rules, each with its windows, and a bucket where there is a burst', () => {
-    const told = rulesOf(TIERS).map(({ id, windows, meter, burst }) => [id, windows, meter, burst]);
+    const reported = rulesOf(TIERS).map(({ id, windows, meter, burst }) => [id, windows, meter, burst]);
     const [second, minute, day] = [1_000, 60_000, 86_400_000];
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ...['default', 'default/user', 'default/ip', 'default/all'].map((id) => [
         id,
         [{ limit: 100, windowMillis: second }],
@@ -267,7 +267,7 @@ customers:
 
   it('have mistakes with places', () => {
     expect(
-      told('tiers:\n  free: {requests_per_minut: 5}\n  pro: {requests_per_day: lots, burst: 0}'),
+      reported('tiers:\n  free: {requests_per_minut: 5}\n  pro: {requests_per_day: lots, burst: 0}'),
     ).toEqual([
       '2:9 no limit is stated here; it needs one of requests_per_second, per_second, requests_per_minute, ' +
         'per_minute, requests_per_hour, per_hour, requests_per_day, per_day, requests_per_week, per_week, ' +

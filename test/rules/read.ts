@@ -6,11 +6,11 @@ import { readRules } from '../../src/rules/read-rules.ts';
 export function rulesOf(text: string): readonly RuleDefinition[] {
   const read = readRules(text);
   if (read.kind === 'rules') return read.definitions;
-  throw new Error(`mistakes: ${told(text).join('; ')}`);
+  throw new Error(`mistakes: ${reported(text).join('; ')}`);
 }
 
 /** As `1:7 message`. */
-export function told(source: string | Uint8Array): string[] {
+export function reported(source: string | Uint8Array): string[] {
   const read = readRules(source);
   const mistakes = read.kind === 'mistakes' ? read.mistakes : [];
   return mistakes.map(({ line, column, message }) => `${line}:${column} ${message}`);

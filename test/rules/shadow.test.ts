@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { textOfRules } from '../../src/dashboard/rules-text.ts';
 import { diffRules } from '../../src/rules/diff.ts';
 import { ruleInWords } from '../../src/rules/words.ts';
-import { Bench, bookOf, decision } from '../matching/bench.ts';
-import { rulesOf, told } from './read.ts';
+import { Bench, ruleSetOf, decision } from '../matching/bench.ts';
+import { rulesOf, reported } from './read.ts';
 
 const RULES = `rules:
   - { id: user, key: user, windows: { limit: 2, per: minute } }
@@ -31,11 +31,11 @@ describe('a document in shadow', () => {
 
   it('contains no rule with shadow: false, which would deny nothing either', () => {
     const text = RULES.replace('shadow: true', 'shadow: false');
-    expect(told(`shadow: true\n${text}`)).toEqual([
+    expect(reported(`shadow: true\n${text}`)).toEqual([
       '4:63 shadow: true at the top of the document applies to all its rules',
     ]);
-    expect(told(`shadow: false\n${text}`)).toEqual([]);
-    expect(told(`shadow: yes\n${RULES}`)).toEqual(["1:9 shadow must be true or false, but is 'yes'"]);
+    expect(reported(`shadow: false\n${text}`)).toEqual([]);
+    expect(reported(`shadow: yes\n${RULES}`)).toEqual(["1:9 shadow must be true or false, but is 'yes'"]);
   });
 
   it('is shown for each rule wherever rules are shown, compared or edited', () => {
@@ -54,10 +54,10 @@ describe('a document in shadow', () => {
 
   it('lets through what its rules would deny, and counts that', () => {
     const bench = new Bench();
-    bench.book = bookOf(7, `shadow: true\n${RULES}`);
+    bench.ruleSet = ruleSetOf(7, `shadow: true\n${RULES}`);
     bench.ask({ user: 'ada' });
     bench.asked[0]?.answer(decision({ allowed: false, ruleId: 'user/minute' }));
-    expect(bench.told).toMatchObject([{ answer: { kind: 'unlimited' } }]);
+    expect(bench.reported).toMatchObject([{ answer: { kind: 'unlimited' } }]);
     expect(bench.tried).toEqual([{ ruleId: 'user/minute', wouldAllow: false }]);
   });
 });

@@ -9,7 +9,7 @@ import { limiterRulesOf } from '../../src/rules/compile.ts';
 import { diffRules } from '../../src/rules/diff.ts';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { ruleInWords } from '../../src/rules/words.ts';
-import { rulesOf, told } from './read.ts';
+import { rulesOf, reported } from './read.ts';
 
 const RULES = 'rules:\n  - { id: user, key: user, windows: { limit: 2, per: minute } }\n';
 const TIERS = 'rate_limits: { tiers: { free: { per_minute: 5 } } }\n';
@@ -39,14 +39,14 @@ describe('unmatched at the top of a document', () => {
   });
 
   it('has one of three values, and no rule has its name', () => {
-    expect(told(`unmatched: denied\n${RULES}`)).toEqual([
+    expect(reported(`unmatched: denied\n${RULES}`)).toEqual([
       "1:12 unmatched must be one of allow, deny, shadow, but is 'denied'",
     ]);
-    expect(told(RULES.replace('id: user', 'id: unmatched'))).toEqual([
+    expect(reported(RULES.replace('id: user', 'id: unmatched'))).toEqual([
       "2:11 'unmatched' is reserved for requests that no rule matches; write unmatched: deny at the top of the document, or choose another id",
     ]);
     expect(
-      told(`unmatched: deny\n${RULES.replace('key: user', 'key: user, replaces: unmatched')}`),
+      reported(`unmatched: deny\n${RULES.replace('key: user', 'key: user, replaces: unmatched')}`),
     ).toHaveLength(1);
   });
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { limiterRulesOf } from '../../src/rules/compile.ts';
 import { nativeForm } from '../../src/rules/native-form.ts';
-import { rulesOf, told } from './read.ts';
+import { rulesOf, reported } from './read.ts';
 
 function document(windows: string, more = ''): string {
   return `rules: [{id: per-user, key: user, windows: ${windows}${more}}]`;
@@ -93,12 +93,12 @@ describe('mistakes in names of windows', () => {
       `1:71 name must be text of 1 to 31 bytes in Unicode, but is '${'x'.repeat(32)}'`,
     ],
   ])('%s', (windows, mistake) => {
-    expect(told(document(windows))).toEqual([mistake]);
+    expect(reported(document(windows))).toEqual([mistake]);
   });
 
   it('are reported for an id of the form of a stated limit', () => {
     const text = 'rules: [{id: 100, key: user, windows: {limit: 1, windowMillis: 90000}}]';
-    expect(told(text)).toEqual([
+    expect(reported(text)).toEqual([
       "1:39 '100/90000ms' has the form of a limit that a request states itself; choose another id",
     ]);
     expect(idsOf('rules: [{id: 100, key: user, windows: {limit: 1, per: minute}}]')).toEqual(['100/minute']);

@@ -3,30 +3,30 @@ import { describe, expect, it } from 'vitest';
 import { AddressCounts } from '../../src/shedding/address-counts.ts';
 import { HeapBound } from '../../src/shedding/heap-bound.ts';
 
-function looksOf(...shares: number[]): boolean[] {
+function peeksOf(...loads: number[]): boolean[] {
   const bound = new HeapBound();
-  return shares.map((share) => {
-    bound.look(share);
+  return loads.map((load) => {
+    bound.check(load);
     return bound.isShort;
   });
 }
 
 describe('a process', () => {
   it('is short of memory when three measurements in a row find most of it in use', () => {
-    expect(looksOf(0.86, 0.9, 0.5, 0.86, 0.86, 0.86)).toEqual([false, false, false, false, false, true]);
+    expect(peeksOf(0.86, 0.9, 0.5, 0.86, 0.86, 0.86)).toEqual([false, false, false, false, false, true]);
   });
 
   it('is at once when there is hardly any left', () => {
-    expect(looksOf(0.5, 0.96)).toEqual([false, true]);
+    expect(peeksOf(0.5, 0.96)).toEqual([false, true]);
   });
 
   it('is no more only some way below', () => {
-    expect(looksOf(0.96, 0.84, 0.8, 0.76, 0.74, 0.84)).toEqual([true, true, true, true, false, false]);
+    expect(peeksOf(0.96, 0.84, 0.8, 0.76, 0.74, 0.84)).toEqual([true, true, true, true, false, false]);
   });
 
   it('says when that changes, and only then', () => {
     const bound = new HeapBound();
-    expect([0.5, 0.96, 0.96, 0.5, 0.5].map((share) => bound.look(share))).toEqual([
+    expect([0.5, 0.96, 0.96, 0.5, 0.5].map((load) => bound.check(load))).toEqual([
       false,
       true,
       false,

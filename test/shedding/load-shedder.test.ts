@@ -2,12 +2,12 @@
  * Which clients an overloaded node refuses: first those with the most open requests. Some room is left for all others.
  */
 import { describe, expect, it } from 'vitest';
-import { CLIENTS_MAX, ClientShares } from '../../src/shedding/client-shares.ts';
+import { CLIENTS_MAX, ClientLoads } from '../../src/shedding/client-loads.ts';
 import { LoadShedder, type SheddingReport } from '../../src/shedding/load-shedder.ts';
 
 class Bench {
   now = 5_000;
-  readonly told: { readonly isShedding: boolean; readonly report: SheddingReport }[] = [];
+  readonly reported: { readonly isShedding: boolean; readonly report: SheddingReport }[] = [];
   readonly shedder: LoadShedder;
 
   constructor(openMax: number) {
@@ -16,7 +16,7 @@ class Bench {
       openMax,
       least: 10,
       targetMillis: 5,
-      changed: (isShedding, report) => this.told.push({ isShedding, report }),
+      changed: (isShedding, report) => this.reported.push({ isShedding, report }),
     });
   }
 
@@ -67,9 +67,9 @@ describe('clients of a node that has enough to do', () => {
 
   it('get room again when others leave', () => {
     const bench = new Bench(10);
-    const share = bench.shedder.entered('a', 10);
+    const load = bench.shedder.entered('a', 10);
     expect(bench.shedder.refuses('b')).toBe(true);
-    bench.shedder.left(share, 10);
+    bench.shedder.left(load, 10);
     expect(bench.shedder.refuses('b')).toBe(false);
     expect(bench.shedder.report).toMatchObject({ open: 0, refused: 1 });
   });
@@ -83,11 +83,11 @@ describe('a node whose rounds take too long', () => {
     expect(bench.shedder.report.limit).toBe(10);
     expect(bench.shedder.refuses('b')).toBe(true);
     bench.rounds(100, 50);
-    expect(bench.told.map(({ isShedding }) => isShedding)).toEqual([true]);
+    expect(bench.reported.map(({ isShedding }) => isShedding)).toEqual([true]);
     bench.rounds(3_000, 1);
     expect(bench.shedder.report.limit).toBe(1_000);
     expect(bench.shedder.refuses('b')).toBe(false);
-    expect(bench.told.map(({ isShedding }) => isShedding)).toEqual([true, false]);
+    expect(bench.reported.map(({ isShedding }) => isShedding)).toEqual([true, false]);
   });
 
   it('refuses what others forward only beyond four times of that', () => {
@@ -103,24 +103,24 @@ describe('a node whose rounds take too long', () => {
 
 describe('the table of clients', () => {
   it('forgets clients without open requests, and never grows beyond its bound', () => {
-    const shares = new ClientShares(3);
-    const [a, b] = [shares.of('a'), shares.of('b')];
+    const loads = new ClientLoads(3);
+    const [a, b] = [loads.of('a'), loads.of('b')];
     a.open = 1;
     b.open = 1;
-    for (let i = 0; i < 100; i += 1) expect(shares.of(`idle ${i}`).open).toBe(0);
-    expect(shares.size).toBeLessThanOrEqual(3);
-    expect(shares.openOf('a')).toBe(1);
-    expect(shares.of('b')).toBe(b);
+    for (let i = 0; i < 100; i += 1) expect(loads.of(`idle ${i}`).open).toBe(0);
+    expect(loads.size).toBeLessThanOrEqual(3);
+    expect(loads.openOf('a')).toBe(1);
+    expect(loads.of('b')).toBe(b);
   });
 
   it('has one shared place for clients without their own, and searches for idle ones only now and then', () => {
-    const shares = new ClientShares(2);
-    shares.of('a').open = 1;
-    shares.of('b').open = 1;
-    shares.of('c').open += 1;
-    shares.of('d').open += 1;
-    expect(shares.openOf('e')).toBe(2);
-    expect(shares.of('c')).toBe(shares.of('d'));
+    const loads = new ClientLoads(2);
+    loads.of('a').open = 1;
+    loads.of('b').open = 1;
+    loads.of('c').open += 1;
+    loads.of('d').open += 1;
+    expect(loads.openOf('e')).toBe(2);
+    expect(loads.of('c')).toBe(loads.of('d'));
     expect(CLIENTS_MAX).toBeGreaterThan(1_000);
   });
 });
@@ -144,9 +144,9 @@ describe('a node with clients that send more than it can do', () => {
   function busyBench(answersPerMilli: number): Bench {
     const bench = new Bench(65_536);
     for (let passed = 0; passed < 1_000; passed += EACH_MILLIS) {
-      const share = bench.shedder.entered('before', answersPerMilli * EACH_MILLIS);
+      const load = bench.shedder.entered('before', answersPerMilli * EACH_MILLIS);
       bench.now += EACH_MILLIS;
-      bench.shedder.left(share, answersPerMilli * EACH_MILLIS);
+      bench.shedder.left(load, answersPerMilli * EACH_MILLIS);
       bench.shedder.rounds(1, 0);
     }
     return bench;

@@ -2,7 +2,7 @@
  * Checks answers to clients against the committed log. A grant is in the log and answers no other request. A denial
  * follows from the log, in group time and in real time. Every answer contains all that was decided.
  */
-import type { LookRequest, Standing } from '../../src/api/look.ts';
+import type { PeekRequest, KeyStatus } from '../../src/api/peek.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { GroupId } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
@@ -19,10 +19,10 @@ import {
   ruleOf,
 } from './group-ledger.ts';
 import { type Asked, askedBy, identityOf, limitsOf, wordsOf } from './id-ledger.ts';
-import { tellingLimit } from './naive-joint.ts';
-import { sayingOf, wordsOfStanding } from './naive-judgement.ts';
+import { reportingLimit } from './naive-joint.ts';
+import { sayingOf, wordsOfStatus } from './naive-judgement.ts';
 import { groupWindowMillis } from './naive-keys.ts';
-import { toldAt } from './naive-record.ts';
+import { reportedAt } from './naive-record.ts';
 import { axisOf } from './naive-utc.ts';
 import { check } from './story.ts';
 
@@ -78,34 +78,34 @@ export class AnswerChecker {
   }
 
   /** A client got the status of a user. */
-  looked(
+  peeked(
     group: GroupLedger,
-    { userId, ruleId, cost = 1, timestampMillis }: LookRequest,
-    standing: Standing,
+    { userId, ruleId, cost = 1, timestampMillis }: PeekRequest,
+    keyStatus: KeyStatus,
     committedIndex: number,
   ): void {
-    const { limits, decided, rulesVersion } = standing;
+    const { limits, decided, rulesVersion } = keyStatus;
     const { machine, id } = group;
     const where = `in group ${id}, by entry ${decided.index}`;
     check(decided.index <= committedIndex, () => `a look at what is not committed, ${where}`);
     const rules =
       ruleId === undefined ? machine.past.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
     const expected = rules?.map((rule) =>
-      machine.past.standingAt(decided, { userId, rule, cost, timestampMillis }),
+      machine.past.statusAt(decided, { userId, rule, cost, timestampMillis }),
     );
     const inForce = machine.past.tableAt(decided.index)?.version;
     check(
       rulesVersion === inForce,
       () => `a look by rules ${rulesVersion}, in force are ${inForce}, ${where}`,
     );
-    const block = toldAt(machine.past.records.at(userId, decided.index), decided.timeMillis);
+    const block = reportedAt(machine.past.records.at(userId, decided.index), decided.timeMillis);
     check(
-      (standing.isBlocked ?? false) === block.isBlocked &&
-        standing.blockedUntilMillis === block.blockedUntilMillis,
+      (keyStatus.isBlocked ?? false) === block.isBlocked &&
+        keyStatus.blockedUntilMillis === block.blockedUntilMillis,
       () => `${userId} is told of a block, or of none, ${where}`,
     );
-    const words = JSON.stringify(limits.map(wordsOfStanding));
-    const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStanding(limit)));
+    const words = JSON.stringify(limits.map(wordsOfStatus));
+    const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStatus(limit)));
     check(words === expectedWords, () => `${userId} stands at ${expectedWords}, not at ${words}, ${where}`);
   }
 
@@ -117,11 +117,11 @@ export class AnswerChecker {
       () => `the log of group ${group.id} has no such grant: ${wordsOf(asked)} at ${receipt}`,
     );
     check(
-      granted.hasId || !granted.isTold,
+      granted.hasId || !granted.isReported,
       () => `the grant at ${receipt} of group ${group.id} was told to two who asked: ${wordsOf(asked)}`,
     );
-    granted.isTold = true;
-    toldLimit(this.#checkLogged(group, asked, decision), decision);
+    granted.isReported = true;
+    reportedLimit(this.#checkLogged(group, asked, decision), decision);
     return granted;
   }
 
@@ -165,7 +165,7 @@ export class AnswerChecker {
     const { ruleId, decided } = decision;
     const rule = ruleOf(group, ruleId);
     const isLogged = decided.position !== undefined;
-    const denied = toldLimit(isLogged ? this.#checkLogged(group, request, decision) : request, decision);
+    const denied = reportedLimit(isLogged ? this.#checkLogged(group, request, decision) : request, decision);
     if (!isLogged) this.#checkQuickDenial(group, request, denied, decision);
     // Callers' timestamps say nothing about the horizon.
     if (request.timestampMillis === undefined) group.ids.denied(request, decision);
@@ -256,20 +256,20 @@ export class AnswerChecker {
 }
 
 /** The limit that the answer must report. A request under several limits lists all of them, other requests none. */
-function toldLimit(asked: Asked, decision: Decision): Asked {
+function reportedLimit(asked: Asked, decision: Decision): Asked {
   const all = limitsOf(asked);
   const { allowed, limits = [decision] } = decision;
   const isListed = (decision.limits !== undefined) === all.length > 1 && limits.length === all.length;
   check(isListed, () => `${wordsOf(asked)} is told of other limits: ${JSON.stringify(decision)}`);
   // A settled request is never denied, so its wait does not matter.
-  const at = tellingLimit(
+  const at = reportingLimit(
     allowed,
     limits.map((limit, i) =>
       all[i]!.isSettled === true && !allowed ? { ...limit, limit: 1, retryAfterMillis: -1 } : limit,
     ),
   );
   check(
-    wordsOfStanding(limits[at]!) === wordsOfStanding(decision),
+    wordsOfStatus(limits[at]!) === wordsOfStatus(decision),
     () => `${wordsOf(asked)} is not told by its limit ${at}: ${JSON.stringify(decision)}`,
   );
   return all[at]!;

@@ -209,24 +209,24 @@ function questionsIn(payload: Uint8Array): Question[] {
     at += bytes;
   }
   const others = ways.filter((_, i) => !operators.includes(i));
-  const looks = others.length === 0 ? [] : Array.from({ length: integer() }, () => integer());
+  const peeks = others.length === 0 ? [] : Array.from({ length: integer() }, () => integer());
   const batchBytes = others.length === 0 ? 0 : integer();
   return loggedRequests(payload.subarray(at, at + batchBytes)).map(
     ({ userId, rule, requestId, isRefund }, i) => ({
       partition: others[i]?.partition ?? 0,
       relayTo: others[i]?.relayTo ?? 0,
       userId,
-      isForLeader: looks.includes(i) && rule === '0/1ms',
-      requestId: looks.includes(i) ? LOOK : isRefund === true ? refundOf(requestId ?? '') : requestId,
+      isForLeader: peeks.includes(i) && rule === '0/1ms',
+      requestId: peeks.includes(i) ? PEEK : isRefund === true ? refundOf(requestId ?? '') : requestId,
     }),
   );
 }
 
 /** Used in place of a request id: no client uses an id like it. */
-const LOOK = 'a look';
+const PEEK = 'a look';
 
 function idOf(request: UserRequest): string | undefined {
-  if (request.ask === 'look') return LOOK;
+  if (request.ask === 'peek') return PEEK;
   return request.ask === 'refund' ? refundOf(request.requestId) : request.requestId;
 }
 

@@ -34,7 +34,7 @@ export class Backlog {
   }
 
   /** The arrival time of what it reads now. */
-  get doorMillis(): number {
+  get listenerMillis(): number {
     return (this.#drainedMillis ?? this.#init.monotonicMillis()) + this.#arrivals * ARRIVAL_MILLIS;
   }
 
@@ -44,7 +44,7 @@ export class Backlog {
    */
   arrives(): number {
     this.#arrivals = (this.#arrivals + 1) % ARRIVALS_MAX;
-    return this.doorMillis;
+    return this.listenerMillis;
   }
 
   run(step: () => void): void {

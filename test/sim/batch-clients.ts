@@ -98,7 +98,7 @@ class BatchClients {
       if (item.requestId !== undefined) this.#remembered.push(item);
     }
     this.#remembered.splice(0, Math.max(0, this.#remembered.length - REMEMBERED_MAX));
-    this.#told(items);
+    this.#reported(items);
     return items;
   }
 
@@ -125,7 +125,7 @@ class BatchClients {
     return { ...plain, ruleId: 'noSuchRule' };
   }
 
-  #told(items: readonly Item[]): void {
+  #reported(items: readonly Item[]): void {
     const { story, partitionOf } = this.#init.world;
     const { length } = items;
     story.seen(
@@ -149,7 +149,7 @@ class BatchClients {
       isLost: false,
     };
     askBatch<Item, AskAnswer>({ ask: (request, done) => this.#askOne(batch, request, done) }, items, {
-      told: (_, answer) => answer,
+      reported: (_, answer) => answer,
       done: (answers) => this.#answered(batch, answers),
     });
     check(

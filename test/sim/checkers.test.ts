@@ -278,18 +278,18 @@ describe('a request under several limits', () => {
     ['with a wrong number in a limit', { limits: [{ ...byDefault, limit: 6 }, byCluster] }, 'must get'],
     ['with its limits in another order', { limits: [byCluster, byDefault] }, 'must get'],
   ])('is found where it is told %s', (_, wrong, message) => {
-    const told = { ...granted, ...wrong };
-    expect(() => checker().answered(GROUP, request, told, { committedIndex: 2 })).toThrow(message);
+    const reported = { ...granted, ...wrong };
+    expect(() => checker().answered(GROUP, request, reported, { committedIndex: 2 })).toThrow(message);
   });
 
   test('is found where a leader denies it at once, and tells that by a limit that grants it', () => {
     const further = [{ userId: 'user2', ruleId: 'cluster', cost: 2 }];
     const denial = { term: 1, index: 2, timeMillis: 2_000 };
     const left = { ...byCluster, retryAfterMillis: 60_037 };
-    const told = { allowed: false, ...left, decided: denial, rulesVersion: 1, limits: [byDefault, left] };
+    const reported = { allowed: false, ...left, decided: denial, rulesVersion: 1, limits: [byDefault, left] };
     const asked = { ...request, further, requestId: 'r2' };
-    checker().answered(GROUP, asked, told, { committedIndex: 2 });
-    const wrong = { ...told, ...byDefault };
+    checker().answered(GROUP, asked, reported, { committedIndex: 2 });
+    const wrong = { ...reported, ...byDefault };
     expect(() => checker().answered(GROUP, asked, wrong, { committedIndex: 2 })).toThrow(
       'not told by its limit 1',
     );

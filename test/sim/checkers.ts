@@ -13,7 +13,7 @@ import { LimitChecker } from './limit-checker.ts';
 import { MembersChecker } from './members-checker.ts';
 import type { PeerFrameType } from '../../src/wire/frame.ts';
 import type { SimNetwork } from './network.ts';
-import { OfficeChecker } from './office-checker.ts';
+import { LeadershipChecker } from './leadership-checker.ts';
 import { RaftChecker } from './raft-checker.ts';
 import { RejectionChecker } from './rejection-checker.ts';
 import { RoomChecker } from './room-checker.ts';
@@ -48,7 +48,7 @@ export class Checkers {
   readonly clocks: ClockChecker;
   readonly times: TimeChecker;
   readonly utc: UtcChecker;
-  readonly offices: OfficeChecker;
+  readonly offices: LeadershipChecker;
   readonly rooms: RoomChecker;
   readonly members: MembersChecker;
   readonly asks: AskChecker;
@@ -91,7 +91,7 @@ export class Checkers {
       now,
       after,
     });
-    this.offices = new OfficeChecker({
+    this.offices = new LeadershipChecker({
       entryAt: (group, index) => this.raft.entryAt(group, index),
       tableAt: (group, index) => this.limits.tableAt(group, index),
       recordAt: (group, index, userId) => this.limits.recordAt(group, index, userId),

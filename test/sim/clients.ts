@@ -194,7 +194,7 @@ export class Clients {
     if (node.life !== attempt.life || !node.isUp) return;
     this.#open.delete(attempt);
     this.#world.story.step(4, node.id, answer.kind === 'decision' && answer.decision.allowed ? 1 : 0);
-    this.#world.story.tell(
+    this.#world.story.report(
       () => `node ${node.id} answers ${JSON.stringify(request)}: ${JSON.stringify(answer)}`,
     );
     attempt.done?.(answer, partition);

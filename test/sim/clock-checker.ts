@@ -21,7 +21,7 @@ export interface ClockCheckerInit {
   readonly found: () => void;
 }
 
-const LOOK_MILLIS = 100;
+const CHECK_MILLIS = 100;
 /** Pings leave once a second. */
 const PING_MILLIS = 1_000;
 /** A finding is remembered for this long, or twice as long as it took to find it. */
@@ -37,20 +37,20 @@ export class ClockChecker {
 
   constructor(init: ClockCheckerInit) {
     this.#init = init;
-    this.#lookLater();
+    this.#checkLater();
   }
 
-  #lookLater(): void {
-    this.#init.after(LOOK_MILLIS, () => {
-      this.#look();
-      this.#lookLater();
+  #checkLater(): void {
+    this.#init.after(CHECK_MILLIS, () => {
+      this.#peek();
+      this.#checkLater();
     });
   }
 
   /** A node reports a changed verdict. */
   judged(node: SimNode, verdict: ClockVerdict): void {
     const { story, now, found } = this.#init;
-    story.tell(() => `node ${node.id} judges its clock: ${JSON.stringify(verdict)}`);
+    story.report(() => `node ${node.id} judges its clock: ${JSON.stringify(verdict)}`);
     if (verdict.fit) {
       this.#unfitSince.delete(node.id);
       return;
@@ -68,11 +68,11 @@ export class ClockChecker {
     this.#unfitSince.delete(node);
   }
 
-  #look(): void {
+  #peek(): void {
     const nodes = this.#init.nodes();
-    this.#lookAtPaths(nodes);
+    this.#checkPaths(nodes);
     for (const node of nodes) {
-      this.#lookAtKnown(node, nodes);
+      this.#peekAtKnown(node, nodes);
       this.#checkFound(node);
       this.#checkLeadsNothing(node);
       this.#checkTakenBack(node);
@@ -83,7 +83,7 @@ export class ClockChecker {
     return (node.core?.meta?.state?.nodes ?? this.#init.settings.config.nodes).map(({ id }) => id);
   }
 
-  #lookAtKnown(node: SimNode, nodes: readonly SimNode[]): void {
+  #peekAtKnown(node: SimNode, nodes: readonly SimNode[]): void {
     const known = this.#knownTo(node);
     for (const { id } of nodes) {
       const key = `${node.id} ${node.life} ${id}`;
@@ -92,7 +92,7 @@ export class ClockChecker {
     }
   }
 
-  #lookAtPaths(nodes: readonly SimNode[]): void {
+  #checkPaths(nodes: readonly SimNode[]): void {
     const { network, now } = this.#init;
     for (const a of nodes) {
       for (const b of nodes) {
@@ -131,7 +131,7 @@ export class ClockChecker {
    */
   #foundMillis({ clock }: SimNode): number {
     const { network, timing } = this.#init.settings;
-    const crawlMillis = network.crawlShare > 0 ? network.crawlMillis : 0;
+    const crawlMillis = network.crawlFraction > 0 ? network.crawlMillis : 0;
     const delays = 30 * (network.delayMinMillis + network.delayMeanMillis) + 4 * crawlMillis;
     const roundTrips = delays + 2 * timing.tickMillis;
     const pings = (network.drop > 0 || network.corrupt > 0 ? 8 : 4) * PING_MILLIS;

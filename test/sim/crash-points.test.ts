@@ -12,11 +12,11 @@ import { changedLoads } from './mutants/seams.ts';
 
 const hash = await loadHash32();
 /** The fraction of the crashes that `npm run test:long` takes. */
-const SHARE = 1 / 12;
+const FRACTION = 1 / 12;
 const SEEDS = 1_000_000;
 
 async function expectKept(script: CrashScript, seed?: number): Promise<void> {
-  const sample = Math.ceil(script.sample * SHARE);
+  const sample = Math.ceil(script.sample * FRACTION);
   const { points, runs, failure } = await enumerateCrashes({ script, hash, sample, seed });
   expect(failure?.violation, `tell it again with: ${failure?.replay ?? ''}`).toBeUndefined();
   // Their number differs with every draw. This many show that the script ran.

@@ -69,7 +69,7 @@ export class CustomerLedger {
   }
 
   /** An operator who asked at `askedMillis` gets an answer. */
-  told(
+  reported(
     group: number,
     { userId, type }: { readonly userId: string; readonly type: string },
     { isDone, record, decided }: CustomerOutcome,

@@ -164,7 +164,7 @@ export class CustomerOperators {
     if (node.life !== life || !node.isUp) return;
     const words = (): string => `${JSON.stringify(request)}: ${JSON.stringify(answer)}`;
     world.story.step(9, node.id, answer.kind === 'customer' && answer.outcome.isDone ? 1 : 0);
-    world.story.tell(() => `node ${node.id} answers ${words()}`);
+    world.story.report(() => `node ${node.id} answers ${words()}`);
     switch (answer.kind) {
       case 'customer': {
         const { outcome } = answer;
@@ -175,7 +175,7 @@ export class CustomerOperators {
           () => `an operator was answered after ${took} ms, past its deadline: ${words()}`,
         );
         const said = { userId, type: action.type };
-        world.limits.customers.told(groupOfPartition(partition), said, outcome, askedAt);
+        world.limits.customers.reported(groupOfPartition(partition), said, outcome, askedAt);
         this.#versions.set(userId, outcome.record.version);
         world.story.seen(`customer ${action.type}${outcome.isDone ? '' : ' for another version'}`);
         return;

@@ -93,12 +93,12 @@ export class CustomerWatch {
     return (answer, partition) => {
       if (node.life !== life || !node.isUp) return;
       story.seen(`customer looked up: ${answer.kind}`);
-      story.tell(
+      story.report(
         () => `node ${node.id} reads ${userId} for ${wordsOfAsking(asking)}: ${JSON.stringify(answer)}`,
       );
       if (answer.kind !== 'customer') return;
       const { outcome } = answer;
-      limits.customers.told(groupOfPartition(partition), { userId, type: action.type }, outcome, askedAt);
+      limits.customers.reported(groupOfPartition(partition), { userId, type: action.type }, outcome, askedAt);
       const { record, decided } = outcome;
       const wait = blockWaitAt(record, decided.timeMillis);
       if (record.version !== before.version) this.#learn(node, userId, record);

@@ -9,10 +9,10 @@ import { wordsOfRecord } from './naive-record.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 
 /** As many as a message may show. */
-const TOLD_MAX = 20;
+const REPORTED_MAX = 20;
 
 let digest = 0;
-let told: Decision[] = [];
+let reported: Decision[] = [];
 /** The decisions of the last digest. */
 let taken: readonly Decision[] = [];
 
@@ -22,7 +22,7 @@ function mix(value: number): void {
 }
 
 /** Decision `i` of an entry, made by a machine or expected from one. */
-export function tellDecision(i: number, decision: Decision): void {
+export function reportDecision(i: number, decision: Decision): void {
   const {
     allowed,
     limit,
@@ -34,7 +34,7 @@ export function tellDecision(i: number, decision: Decision): void {
     refund,
     customer,
   } = decision;
-  if (told.length < TOLD_MAX) told.push(decision);
+  if (reported.length < REPORTED_MAX) reported.push(decision);
   mix(i * 2 + (allowed ? 1 : 0));
   mix(refusal.length);
   if (refund !== undefined) mix(refund.refunded ? 1 + refund.cost : -1);
@@ -56,13 +56,13 @@ export function tellDecision(i: number, decision: Decision): void {
   mix(decided.index);
   mix(decided.position ?? -1);
   mix(decided.timeMillis % 0x1_0000_0000);
-  for (const standing of decision.limits ?? []) {
-    mix(standing.ruleId.length);
-    mix(standing.limit);
-    mix(standing.windowMillis);
-    mix(standing.remaining);
-    mix(standing.retryAfterMillis);
-    mix(standing.resetMillis);
+  for (const limitStatus of decision.limits ?? []) {
+    mix(limitStatus.ruleId.length);
+    mix(limitStatus.limit);
+    mix(limitStatus.windowMillis);
+    mix(limitStatus.remaining);
+    mix(limitStatus.retryAfterMillis);
+    mix(limitStatus.resetMillis);
   }
 }
 
@@ -71,7 +71,7 @@ type Apply = (...args: Parameters<LimiterStateMachine['apply']>) => void;
 const apply: Apply = Reflect.get(machine, 'apply');
 machine.apply = function (command, position, onDecision) {
   apply.call(this, command, position, (i, decision) => {
-    tellDecision(i, decision);
+    reportDecision(i, decision);
     onDecision?.(i, decision);
   });
 };
@@ -80,8 +80,8 @@ machine.apply = function (command, position, onDecision) {
 export function takeDecisions(): number {
   const before = digest >>> 0;
   digest = 0;
-  taken = told;
-  told = [];
+  taken = reported;
+  reported = [];
   return before;
 }
 

@@ -14,7 +14,7 @@ import {
   isCertainlyNone,
   isGivenBack,
   isGrant,
-  isLooked,
+  isPeeked,
   isOver,
   isRepeat,
   limitsAsked,
@@ -30,7 +30,7 @@ import { DescribedCustomers } from './described-customers.ts';
 import { DescribedLimits, wordsOfRules } from './described-limits.ts';
 import { DescribedReceipts } from './described-receipts.ts';
 import { DescribedRefunds, type Refunding } from './described-refunds.ts';
-import { DescribedTrials } from './described-trials.ts';
+import { DescribedShadows } from './described-shadows.ts';
 import { DescribedVersions } from './described-versions.ts';
 import type { RulesDocument } from './documents.ts';
 import type { Asked } from './id-ledger.ts';
@@ -64,20 +64,20 @@ export class DescribedChecker {
   readonly limits: DescribedLimits;
   readonly #customers: DescribedCustomers;
   /** The newest rule version that an operator knows to be in force everywhere. */
-  rulesTold = 0;
+  rulesReported = 0;
   /** By id: the rounds of all attempts that asked for the grant. */
   readonly #attempts = new Map<string, Attempt[]>();
   readonly #reservations = new Map<string, KnownReservation>();
   /** By id: reservations only. */
   readonly #charges = new Map<string, Charge>();
-  readonly trials: DescribedTrials;
+  readonly shadows: DescribedShadows;
   readonly #receipts: DescribedReceipts;
   readonly refunds = new DescribedRefunds();
   readonly #versions = new DescribedVersions();
 
   constructor(init: DescribedCheckerInit) {
     this.#init = init;
-    this.trials = new DescribedTrials(init.documents);
+    this.shadows = new DescribedShadows(init.documents);
     this.#receipts = new DescribedReceipts(init.tables);
     this.limits = new DescribedLimits(init.documents, init.partitionOf);
     this.#customers = new DescribedCustomers(init.customers, this.limits);
@@ -100,12 +100,12 @@ export class DescribedChecker {
     const id = request.requestId ?? '';
     if (id.startsWith(RESERVED)) {
       const isFree = round.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== limits);
-      const isShare = round.shares.slice(1).some((share) => wordsOfLimits(share) === limits);
+      const isFraction = round.fractions.slice(1).some((fraction) => wordsOfLimits(fraction) === limits);
       check(
-        isFree && isShare,
+        isFree && isFraction,
         () =>
           `node ${asking.node.id} reserves ${limits} for ${wordsOfAsking(asking)}, of ` +
-          `${JSON.stringify(round.shares.map(wordsOfLimits))} by ${JSON.stringify(round.record)}`,
+          `${JSON.stringify(round.fractions.map(wordsOfLimits))} by ${JSON.stringify(round.record)}`,
       );
       check(!this.#reservations.has(id), () => `two reservations have the id ${id}`);
       const askedAt = this.#init.now();
@@ -114,12 +114,14 @@ export class DescribedChecker {
       this.#reservations.set(id, { asking, round, own });
       return own;
     }
-    const [share = []] = round.shares;
+    const [fraction = []] = round.fractions;
     check(
-      wordsOfLimits(share) === limits && id === (asking.request.requestId ?? '') && round.first === undefined,
+      wordsOfLimits(fraction) === limits &&
+        id === (asking.request.requestId ?? '') &&
+        round.first === undefined,
       () => `node ${asking.node.id} asks for ${limits} under ${id}, for ${wordsOfAsking(asking)}`,
     );
-    const hasAll = round.reservations.length === round.shares.length - 1;
+    const hasAll = round.reservations.length === round.fractions.length - 1;
     check(
       hasAll && round.reservations.every((one) => this.#isHeld(one)),
       () => `${wordsOfAsking(asking)} is asked for in the end, and not all is reserved`,
@@ -133,12 +135,12 @@ export class DescribedChecker {
   /** A node asks for a shadow rule. The answer affects only what its partition counts. */
   tried(asking: Asking, request: AllowRequest): void {
     const version = this.#versions.asked(request);
-    const expected = this.limits.of(asking, version, { record: asking.customer?.known(), isTrial: true });
+    const expected = this.limits.of(asking, version, { record: asking.customer?.known(), isShadowed: true });
     const isExpected = limitsAsked(request).every((limit) =>
       expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
     );
     check(isExpected, () => `node ${asking.node.id} tries ${JSON.stringify(request)}`);
-    this.trials.tried(asking, request, this.#init.now());
+    this.shadows.tried(asking, request, this.#init.now());
   }
 
   /** A node asks for a refund on behalf of a user. Returns false if it does so for itself. */
@@ -151,8 +153,8 @@ export class DescribedChecker {
 
   /** A node asks for a refund. Returns what is refunded. */
   released({ id: node, life }: SimNode, { userId, requestId }: RefundRequest): Reservation {
-    const trial = this.trials.released({ id: node, life }, requestId);
-    if (trial !== undefined) return trial;
+    const shadow = this.shadows.released({ id: node, life }, requestId);
+    if (shadow !== undefined) return shadow;
     const known = this.#reservations.get(requestId);
     const isOwn = known?.asking.node.id === node && known.asking.life === life;
     check(
@@ -196,14 +198,15 @@ export class DescribedChecker {
     if (!decision.allowed) {
       // Its node has read the block, and asked no other.
       if (asking.blockedMillis !== undefined && decision.isBlocked === true) {
-        const isTold = decision.retryAfterMillis === asking.blockedMillis;
-        check(isTold, () => `${wordsOfAsking(asking)} is blocked for ${asking.blockedMillis} ms`);
+        const isReported = decision.retryAfterMillis === asking.blockedMillis;
+        check(isReported, () => `${wordsOfAsking(asking)} is blocked for ${asking.blockedMillis} ms`);
         return undefined;
       }
-      if (isLooked(asking, decision)) return undefined;
-      const isTold = decisions.some((one) => !one.allowed && one.ruleId === decision.ruleId);
-      if (isTold && round !== undefined) this.#customers.mustBeUnder(asking, round.version, decision.ruleId);
-      return isTold ? undefined : this.#unasked(asking, decision, partition);
+      if (isPeeked(asking, decision)) return undefined;
+      const isReported = decisions.some((one) => !one.allowed && one.ruleId === decision.ruleId);
+      if (isReported && round !== undefined)
+        this.#customers.mustBeUnder(asking, round.version, decision.ruleId);
+      return isReported ? undefined : this.#unasked(asking, decision, partition);
     }
     check(round !== undefined, () => `${wordsOfAsking(asking)} was granted, and nobody asked`);
     check(
@@ -220,17 +223,17 @@ export class DescribedChecker {
       () => `${wordsOfAsking(asking)} is granted, and does not hold all its limits`,
     );
     if (round.reservations.length === 0) return undefined;
-    const told = idsOf(decision.limits ?? []);
+    const reported = idsOf(decision.limits ?? []);
     const expected = attempts.map(
       ({
         round: {
-          shares: [share = []],
+          fractions: [fraction = []],
         },
-      }) => idsOf([...share, ...round.shares.slice(1).flat()]),
+      }) => idsOf([...fraction, ...round.fractions.slice(1).flat()]),
     );
     check(
-      expected.includes(told),
-      () => `${wordsOfAsking(asking)} is told of ${told} instead of ${expected.join(' or ')}`,
+      expected.includes(reported),
+      () => `${wordsOfAsking(asking)} is told of ${reported} instead of ${expected.join(' or ')}`,
     );
     const least = Math.min(...decisions.map(({ remaining }) => remaining));
     check(
@@ -244,13 +247,13 @@ export class DescribedChecker {
   #unasked(asking: Asking, { ruleId, rulesVersion, decided }: Decision, partition: number): AllowRequest {
     const { customer, request, recalledBy, confirmed } = asking;
     const record = customer && (recalledBy ?? confirmed ?? customer.wentBy(partition, decided.index));
-    const shares = this.limits.sharesOf(asking, rulesVersion, record);
-    const share = shares.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
-    const [first, ...further] = share;
-    const isSure = customer === undefined || this.limits.isOwn(asking, share);
+    const fractions = this.limits.partsOfRequest(asking, rulesVersion, record);
+    const fraction = fractions.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
+    const [first, ...further] = fraction;
+    const isSure = customer === undefined || this.limits.isOwn(asking, fraction);
     const guard = customer && { userId: customer.key, version: record?.version ?? 0 };
     check(
-      first !== undefined && shares.length > 1 && isSure,
+      first !== undefined && fractions.length > 1 && isSure,
       () => `${wordsOfAsking(asking)} is denied by ${ruleId}, which grants it`,
     );
     const { timestampMillis } = request;
@@ -274,7 +277,7 @@ export class DescribedChecker {
   /** A log refunds this, for the first time. */
   tookBack({ requestId = '', userId }: Asked): void {
     if (!requestId.startsWith(RESERVED)) return;
-    const own = this.#reservations.get(requestId)?.own ?? this.trials.ownOf(requestId);
+    const own = this.#reservations.get(requestId)?.own ?? this.shadows.ownOf(requestId);
     const charge = this.#charges.get(requestId);
     check(
       (own?.isReleased === true || this.refunds.isReached(requestId)) && charge !== undefined,
@@ -290,7 +293,7 @@ export class DescribedChecker {
     this.refunds.checkSettled(reservations, isCharged);
     checkReservations({
       reservations,
-      trials: this.trials.all(),
+      shadows: this.shadows.all(),
       isCharged,
       nodes,
       tables: this.#init.tables,
@@ -309,7 +312,7 @@ export class DescribedChecker {
     const round: Round = {
       version,
       record,
-      shares: this.limits.sharesOf(asking, version, record),
+      fractions: this.limits.partsOfRequest(asking, version, record),
       reservations: [],
       isRechecked: false,
       first: undefined,

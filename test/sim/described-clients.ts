@@ -134,7 +134,7 @@ export class DescribedClients {
     const { requestDeadlineMillis } = world.settings.timing;
     const words = (): string =>
       `${JSON.stringify(Object.fromEntries(request.descriptors))} ${request.requestId ?? ''}: ${JSON.stringify(answer)}`;
-    world.story.tell(() => `node ${node.id} answers ${words()}`);
+    world.story.report(() => `node ${node.id} answers ${words()}`);
     world.story.step(7, node.id, answer.kind === 'decision' && answer.decision.allowed ? 1 : 0);
     world.story.seen(`described ${wordOf(answer)}`);
     this.#patience.answered(node, ANY_PARTITION, answer);

@@ -2,7 +2,7 @@
 import type { Descriptors } from '../../src/api/descriptors.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { AskAnswer } from '../../src/api/question.ts';
-import type { LookRequest } from '../../src/api/look.ts';
+import type { PeekRequest } from '../../src/api/peek.ts';
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import { type Asking, wordsOfAsking } from './described-rounds.ts';
 import { type ExpectedLimit, expectedLimits, type RulesDocument } from './documents.ts';
@@ -29,14 +29,14 @@ export class DescribedLimits {
     version: number,
     {
       record = NO_RECORD,
-      isTrial = false,
-    }: { readonly record?: CustomerRecord | undefined; readonly isTrial?: boolean },
+      isShadowed = false,
+    }: { readonly record?: CustomerRecord | undefined; readonly isShadowed?: boolean },
   ): readonly ExpectedLimit[] {
     const document = this.documents.find((one) => one.version === version);
     check(document !== undefined, () => `there is no document of version ${version}`);
     const { tier } = record;
     const known = tier === undefined ? descriptors : new Map([...descriptors, ['tier', tier]]);
-    return expectedLimits(document, known, cost, isTrial);
+    return expectedLimits(document, known, cost, isShadowed);
   }
 
   /**
@@ -50,7 +50,7 @@ export class DescribedLimits {
     check(rulesVersion >= asking.rulesAtLeast, () => `${words()}, of before it`);
     const record = asking.confirmed;
     check(this.of(asking, rulesVersion, { record }).length === 0, () => `${words()}, which have a limit`);
-    const isTried = this.of(asking, rulesVersion, { record, isTrial: true }).length > 0;
+    const isTried = this.of(asking, rulesVersion, { record, isShadowed: true }).length > 0;
     const denies = this.documents.some((one) => one.version === rulesVersion && one.deniesUnmatched);
     check((kind === 'unmatched') === (denies && !isTried), words);
   }
@@ -59,12 +59,12 @@ export class DescribedLimits {
    * By partition. The partition asked last comes first: that of the customer, else that of the key with the lowest
    * place (`placeOf`). In each partition that key comes first, except for the customer's own.
    */
-  sharesOf(
+  partsOfRequest(
     asking: Asking,
     version: number,
     record: CustomerRecord | undefined,
   ): readonly (readonly ExpectedLimit[])[] {
-    const shares = new Map<number, ExpectedLimit[]>();
+    const fractions = new Map<number, ExpectedLimit[]>();
     const limits = this.of(asking, version, { record });
     const places = limits.map(placeOf).toSorted();
     const inFront = limits.find((limit) => placeOf(limit) === places[0]);
@@ -74,19 +74,19 @@ export class DescribedLimits {
     );
     for (const limit of inOrder) {
       const partition = this.#partitionOf(limit.userId);
-      shares.set(partition, [...(shares.get(partition) ?? []), limit]);
+      fractions.set(partition, [...(fractions.get(partition) ?? []), limit]);
     }
-    for (const [partition, some] of shares) {
+    for (const [partition, some] of fractions) {
       const [place] = some.map(placeOf).toSorted();
       const front = some.find((limit) => placeOf(limit) === place);
-      shares.set(
+      fractions.set(
         partition,
         some.toSorted((a, b) => Number(b === front) - Number(a === front)),
       );
     }
     const { customer } = asking;
     const own = customer === undefined ? undefined : this.#partitionOf(customer.key);
-    const ordered = [...shares].toSorted(([a], [b]) => Number(b === own) - Number(a === own));
+    const ordered = [...fractions].toSorted(([a], [b]) => Number(b === own) - Number(a === own));
     const isOwn = ({ userId }: ExpectedLimit): number => Number(userId === customer?.key);
     return ordered.map(([partition, limits]) =>
       partition === own ? limits.toSorted((a, b) => isOwn(b) - isOwn(a)) : limits,
@@ -94,7 +94,7 @@ export class DescribedLimits {
   }
 
   /** By some document, with any record of its customer. */
-  hasLimit(asking: Asking, { userId, ruleId, cost, timestampMillis }: LookRequest): boolean {
+  hasLimit(asking: Asking, { userId, ruleId, cost, timestampMillis }: PeekRequest): boolean {
     const { customer, confirmed, request, rounds } = asking;
     const records = [undefined, confirmed, customer?.known(), ...rounds.map(({ record }) => record)];
     const isLimit = (limit: ExpectedLimit): boolean =>

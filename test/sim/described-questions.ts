@@ -1,6 +1,6 @@
 /** The observed questions of nodes for described requests: data, and their text form. */
 import type { AllowAnswer } from '../../src/api/answer.ts';
-import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import type { PeekAnswer, PeekRequest } from '../../src/api/peek.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { ClientWorld } from './client-world.ts';
@@ -11,11 +11,11 @@ import type { SimNode } from './sim-node.ts';
 /** One question of a node. */
 export interface PartitionQuestion {
   readonly node: SimNode;
-  readonly request: AllowRequest | RefundRequest | LookRequest;
+  readonly request: AllowRequest | RefundRequest | PeekRequest;
   /** The request it is for. Undefined: a refund that no client waits for, or a query for the rules in force. */
   readonly asking: Asking | undefined;
   readonly askedAt: number;
-  answered(answer: AllowAnswer | RefundAnswer | LookAnswer, partition: number): void;
+  answered(answer: AllowAnswer | RefundAnswer | PeekAnswer, partition: number): void;
 }
 
 /** Answers of a process after its end reach no client. */
@@ -30,11 +30,11 @@ export function wordOf(answer: AllowAnswer): string {
 }
 
 /** Whether this asks which rules are in force, because those of the node find no limit. */
-export function isOfRules({ ruleId }: LookRequest): boolean {
+export function isOfRules({ ruleId }: PeekRequest): boolean {
   return ruleId === '0/1ms';
 }
 
-export function questionOfRules(world: ClientWorld, node: SimNode, request: LookRequest): PartitionQuestion {
+export function questionOfRules(world: ClientWorld, node: SimNode, request: PeekRequest): PartitionQuestion {
   return {
     node,
     request,
@@ -65,7 +65,7 @@ export function questionOfRefund(
 }
 
 /** The answer of the partition for these limits alone: the node has peeked at the others. */
-export function ofShare(request: AllowRequest, answer: AllowAnswer): AllowAnswer {
+export function ofFraction(request: AllowRequest, answer: AllowAnswer): AllowAnswer {
   if (answer.kind !== 'decision' || answer.decision.limits === undefined) return answer;
   const { limits, ...decision } = answer.decision;
   const asked = limitsAsked(request);

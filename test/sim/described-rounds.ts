@@ -4,12 +4,12 @@
  */
 import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
-import type { LookRequest, Standing } from '../../src/api/look.ts';
+import type { PeekRequest, KeyStatus } from '../../src/api/peek.ts';
 import type { Question } from '../../src/api/question.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { ExpectedLimit } from './documents.ts';
-import { wordsOfStanding } from './naive-judgement.ts';
+import { wordsOfStatus } from './naive-judgement.ts';
 import type { SimNode } from './sim-node.ts';
 
 /** The prefix of the ids of reservations. No client's request has it. */
@@ -26,9 +26,9 @@ export interface Reservation {
 }
 
 /** A peek at one limit, and the answer of its partition. */
-export interface LimitLook {
-  readonly request: LookRequest;
-  readonly standing: Standing;
+export interface LimitPeek {
+  readonly request: PeekRequest;
+  readonly keyStatus: KeyStatus;
 }
 
 /** By one version of the rules. */
@@ -37,7 +37,7 @@ export interface Round {
   /** The record of its customer that its node used. */
   readonly record: CustomerRecord | undefined;
   /** By partition. The one that is asked last comes first. */
-  readonly shares: readonly (readonly ExpectedLimit[])[];
+  readonly fractions: readonly (readonly ExpectedLimit[])[];
   readonly reservations: Reservation[];
   /** Other limits have denied it, and its node checks whether the record is still the one that it used. */
   isRechecked: boolean;
@@ -68,9 +68,9 @@ export interface Asking {
   /** The record that its node used when it asked for an earlier grant. */
   recalledBy: CustomerRecord | undefined;
   /** The status of its limits when its node peeked at them, after others had denied it. */
-  readonly looked: LimitLook[];
+  readonly peeked: LimitPeek[];
   /** How many peeks at its limits its node sent, answered or not. */
-  looks: number;
+  peeks: number;
   /** The remembered grant under its id, if the node asked for it, because a round was refused. */
   recalled: AllowAnswer | undefined;
   isAnswered: boolean;
@@ -94,8 +94,8 @@ export function newAsking(
     blockedMillis: undefined,
     recalledBy: undefined,
     recalled: undefined,
-    looked: [],
-    looks: 0,
+    peeked: [],
+    peeks: 0,
     isAnswered: false,
     isLost: false,
   };
@@ -149,13 +149,13 @@ export function recheckedRecord({ rounds }: Asking): CustomerRecord | undefined 
 }
 
 /** The decision is the partition's answer to a peek at that limit. */
-export function isLooked({ looked }: Asking, decision: Decision): boolean {
+export function isPeeked({ peeked }: Asking, decision: Decision): boolean {
   const receipt = JSON.stringify(decision.decided);
-  return looked.some(({ standing }) => {
-    const [limit] = standing.limits;
-    if (limit === undefined || JSON.stringify(standing.decided) !== receipt) return false;
-    if (decision.isBlocked === true) return standing.isBlocked === true;
-    return limit.retryAfterMillis > 0 && wordsOfStanding(limit) === wordsOfStanding(decision);
+  return peeked.some(({ keyStatus }) => {
+    const [limit] = keyStatus.limits;
+    if (limit === undefined || JSON.stringify(keyStatus.decided) !== receipt) return false;
+    if (decision.isBlocked === true) return keyStatus.isBlocked === true;
+    return limit.retryAfterMillis > 0 && wordsOfStatus(limit) === wordsOfStatus(decision);
   });
 }
 
@@ -165,10 +165,11 @@ export function isGivenBack({ release }: Reservation): boolean {
 }
 
 /** Nothing more is asked in it. */
-export function isOver({ first, reservations, shares }: Round): boolean {
+export function isOver({ first, reservations, fractions }: Round): boolean {
   if (first !== undefined) return first.answer !== undefined;
   // The first of them may be answered before the next is asked.
-  const isAnswered = reservations.filter(({ answer }) => answer !== undefined).length === shares.length - 1;
+  const isAnswered =
+    reservations.filter(({ answer }) => answer !== undefined).length === fractions.length - 1;
   return isAnswered && reservations.some(({ answer }) => !isGrant(answer));
 }
 

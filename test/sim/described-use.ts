@@ -42,9 +42,9 @@ export class DescribedUse {
         after,
         askable,
         isActive: () => now() < endOfChangesMillis,
-        told: (version) => {
+        reported: (version) => {
           story.seen('rules told to be in force');
-          checker.rulesTold = Math.max(checker.rulesTold, version);
+          checker.rulesReported = Math.max(checker.rulesReported, version);
         },
       },
       documents,

@@ -5,7 +5,7 @@
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';
 import type { AskDone, Question } from '../../src/api/question.ts';
-import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import type { PeekAnswer, PeekRequest } from '../../src/api/peek.ts';
 import type { RefundAnswer, RefundQuestionDone, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
@@ -17,7 +17,7 @@ import { customerKeyOf } from './described-limits.ts';
 import {
   isCurrent,
   isOfRules,
-  ofShare,
+  ofFraction,
   type PartitionQuestion,
   questionOfRefund,
   questionOfRules,
@@ -52,7 +52,7 @@ export class DescribedWatch {
   ask(node: SimNode, request: Question, done: AskDone): Asking {
     const askedAt = this.#world.now();
     const customer = this.#customers.of(node, customerKeyOf(request.descriptors), askedAt);
-    const asking = newAsking(node, request, { askedAt, rulesAtLeast: this.#checker.rulesTold, customer });
+    const asking = newAsking(node, request, { askedAt, rulesAtLeast: this.#checker.rulesReported, customer });
     this.#askings.add(asking);
     node.inProcess((core) => {
       const { requestDeadlineMillis } = this.#world.settings.timing;
@@ -112,28 +112,28 @@ export class DescribedWatch {
           this.#isOperator || isRefund
             ? this.#customers.learning(node, request)
             : this.#customers.reading(this.#reader(node, request, deadlineMillis), request);
-        const told = (answer: CustomerAnswer, partition: number): void => {
+        const reported = (answer: CustomerAnswer, partition: number): void => {
           heard(answer, partition);
           done(answer as never, partition);
         };
-        ask(request, told as typeof done, deadlineMillis);
+        ask(request, reported as typeof done, deadlineMillis);
         return;
       }
       const question =
         request.ask === 'refund'
           ? (this.#takeBack(node, request, deadlineMillis) ?? this.#giveBack(node, request))
-          : request.ask === 'look'
-            ? this.#lookedAt(node, request)
+          : request.ask === 'peek'
+            ? this.#peekedAt(node, request)
             : request.ifRemembered === true
               ? this.#recall(node, request, deadlineMillis)
               : this.#question(node, request, deadlineMillis);
       this.#open.add(question);
       this.#world.asks.asked(node.id, request);
-      const told = (answer: AllowAnswer | RefundAnswer | LookAnswer, partition: number): void => {
+      const reported = (answer: AllowAnswer | RefundAnswer | PeekAnswer, partition: number): void => {
         if (isCurrent(node, life)) this.#answered(question, answer, partition);
         done(answer as never, partition);
       };
-      ask(request, told as typeof done, deadlineMillis);
+      ask(request, reported as typeof done, deadlineMillis);
     };
   }
 
@@ -166,13 +166,13 @@ export class DescribedWatch {
 
   #answered(
     question: PartitionQuestion,
-    answer: AllowAnswer | RefundAnswer | LookAnswer,
+    answer: AllowAnswer | RefundAnswer | PeekAnswer,
     partition: number,
   ): void {
     const { node, request } = question;
     check(this.#open.delete(question), () => `${JSON.stringify(request)} was answered twice`);
     this.#world.asks.answered(node.id, request);
-    this.#world.story.tell(
+    this.#world.story.report(
       () => `node ${node.id} hears of ${JSON.stringify(request)}: ${JSON.stringify(answer)}`,
     );
     question.answered(answer, partition);
@@ -204,7 +204,7 @@ export class DescribedWatch {
   }
 
   /** A peek at a limit of a request that others denied; or at the version of the rules in force. */
-  #lookedAt(node: SimNode, request: LookRequest): PartitionQuestion {
+  #peekedAt(node: SimNode, request: PeekRequest): PartitionQuestion {
     if (isOfRules(request)) return questionOfRules(this.#world, node, request);
     const ofNode = [...this.#askings].filter((one) => one.node === node && one.life === node.life);
     const askings = ofNode.filter((asking) => this.#checker.limits.hasLimit(asking, request));
@@ -212,7 +212,7 @@ export class DescribedWatch {
       askings.length > 0,
       () => `node ${node.id} looks at ${JSON.stringify(request)}, and nobody asked it for that`,
     );
-    for (const asking of askings) asking.looks += 1;
+    for (const asking of askings) asking.peeks += 1;
     return {
       node,
       request,
@@ -220,10 +220,10 @@ export class DescribedWatch {
       askedAt: this.#world.now(),
       answered: (answer, partition) => {
         this.#world.story.seen(`look after a denial ${answer.kind}`);
-        if (answer.kind !== 'standing') return;
+        if (answer.kind !== 'keyStatus') return;
         const group = groupOfPartition(partition);
-        this.#world.limits.looked(group, request, answer.standing, this.#world.committedIndex(group));
-        for (const { looked } of askings) looked.push({ request, standing: answer.standing });
+        this.#world.limits.peeked(group, request, answer.keyStatus, this.#world.committedIndex(group));
+        for (const { peeked } of askings) peeked.push({ request, keyStatus: answer.keyStatus });
       },
     };
   }
@@ -245,8 +245,8 @@ export class DescribedWatch {
       request,
       asking,
       askedAt,
-      answered: (told, partition) => {
-        const answer = told as AllowAnswer;
+      answered: (reported, partition) => {
+        const answer = reported as AllowAnswer;
         asking.recalled = answer;
         this.#world.story.seen(`recall ${wordOf(answer)}`);
         const invokedMillis = this.#firstInvoked.get(id) ?? askedAt;
@@ -257,9 +257,9 @@ export class DescribedWatch {
 
   #question(node: SimNode, request: AllowRequest, deadlineMillis: number): PartitionQuestion {
     const asking = this.#askingOf(node, request, deadlineMillis);
-    const isTrial = this.#checker.trials.isTrial(request);
-    if (isTrial) this.#checker.tried(asking, request);
-    const place = isTrial ? undefined : this.#checker.asked(asking, request);
+    const isShadowed = this.#checker.shadows.isShadowed(request);
+    if (isShadowed) this.#checker.tried(asking, request);
+    const place = isShadowed ? undefined : this.#checker.asked(asking, request);
     const { now, rejections, story } = this.#world;
     const askedAt = now();
     const id = JSON.stringify([request.userId, request.requestId]);
@@ -270,13 +270,13 @@ export class DescribedWatch {
       request,
       asking,
       askedAt,
-      answered: (told, partition) => {
-        const answer = told as AllowAnswer;
+      answered: (reported, partition) => {
+        const answer = reported as AllowAnswer;
         if (place !== undefined) place.answer = answer;
         this.#customers.heard(asking, answer, partition);
         if (isRejection(answer)) rejections.rejected(charge);
         if (isNowhere(answer)) rejections.nowhere(charge);
-        story.seen(`${isTrial ? 'trial' : 'share'} ${wordOf(answer)}`);
+        story.seen(`${isShadowed ? 'trial' : 'share'} ${wordOf(answer)}`);
         const invokedMillis = this.#firstInvoked.get(id) ?? askedAt;
         this.#check(request, answer, { partition, invokedMillis, attemptMillis: askedAt });
       },
@@ -293,12 +293,12 @@ export class DescribedWatch {
     // The recalls and peeks took a while.
     const leads = (): boolean => node.core?.partitions.get(partition)?.leader === node.id;
     check(
-      isCurrent(node, life) && (asking.recalled !== undefined || asking.looks > 0 || leads()),
+      isCurrent(node, life) && (asking.recalled !== undefined || asking.peeks > 0 || leads()),
       () => `node ${node.id} denies ${JSON.stringify(request)}, asked nobody and does not lead`,
     );
     this.#world.story.seen('denied before anything was reserved');
     const when = { partition, invokedMillis: asking.askedAt, attemptMillis: asking.askedAt };
-    this.#check(request, ofShare(request, answer), when);
+    this.#check(request, ofFraction(request, answer), when);
   }
 
   /** Checks against the log of its partition. */

@@ -21,27 +21,27 @@ export class DirectoryFaults {
   readonly faults: Faults<Name> = {
     loseDirectory: ({ victim }) => {
       if (!this.#mayLose(victim)) return;
-      this.#told('loseDirectory', victim);
+      this.#reported('loseDirectory', victim);
       this.#hand.world.directoryLost(victim.id);
       victim.lose();
     },
     flipBits: ({ victim }) => {
       if (!this.#mayLose(victim)) return;
       this.#hand.crash(victim);
-      if (victim.flipBits()) this.#told('flipBits', victim);
+      if (victim.flipBits()) this.#reported('flipBits', victim);
     },
     spoilSnapshot: ({ victim }) => {
-      if (this.#mayLose(victim) && victim.spoilSnapshot()) this.#told('spoilSnapshot', victim);
+      if (this.#mayLose(victim) && victim.spoilSnapshot()) this.#reported('spoilSnapshot', victim);
     },
     restoreDirectory: ({ victim }) => this.#restore(victim, COPIES_MAX),
     makeAnew: ({ victim }) => {
       if (!this.#mayLose(victim) && !victim.isStranger) return;
-      this.#told('makeAnew', victim);
+      this.#reported('makeAnew', victim);
       this.#hand.world.directoryLost(victim.id);
       victim.makeAnew();
     },
     tornBatch: ({ victim }) => {
-      if (this.#mayLose(victim) && victim.tearBatch()) this.#told('tornBatch', victim);
+      if (this.#mayLose(victim) && victim.tearBatch()) this.#reported('tornBatch', victim);
     },
   };
 
@@ -49,7 +49,7 @@ export class DirectoryFaults {
     return this.#hand.world.mayLose(node);
   }
 
-  #told(fault: Name, { id }: SimNode): void {
+  #reported(fault: Name, { id }: SimNode): void {
     this.#hand.world.story.fault(fault, `(node ${id})`);
   }
 
@@ -67,7 +67,7 @@ export class DirectoryFaults {
       }
       // A kept write would be one more promise.
       node.crash('lost');
-      this.#told('restoreDirectory', node);
+      this.#reported('restoreDirectory', node);
       wentBack(node.id, copy);
       node.putBack(disk);
       whenCaughtUp(node, () => node.directory.trust());

@@ -13,7 +13,7 @@ export interface DocumentOperatorWorld {
   readonly isActive: () => boolean;
   readonly askable: () => readonly SimNode[];
   /** The operator got the answer that rules of this version are in force everywhere. */
-  readonly told: (version: number) => void;
+  readonly reported: (version: number) => void;
 }
 
 export class DocumentOperator {
@@ -48,8 +48,8 @@ export class DocumentOperator {
       const options = { requestIdHorizonMillis, clockDriftPpm, partitionBytesMax };
       story.fault('newDocument', `(version ${document.version}, node ${node.id})`);
       core.rules.change({ table: options, document: document.text, ifVersion }, (result) => {
-        if (result.ok && result.pending?.length === 0) this.#world.told(document.version);
-        story.tell(() => `node ${node.id} says of rules ${document.version}: ${JSON.stringify(result)}`);
+        if (result.ok && result.pending?.length === 0) this.#world.reported(document.version);
+        story.report(() => `node ${node.id} says of rules ${document.version}: ${JSON.stringify(result)}`);
         check(
           result.ok || result.reason !== 'invalid',
           () => `a sound document is refused: ${JSON.stringify(result)}`,

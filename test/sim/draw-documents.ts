@@ -53,14 +53,14 @@ export function withDocuments(random: Random, drawn: Settings): Settings {
     }));
   }
   const changeMeanMillis = random.pick(CHANGE_MEANS_MILLIS);
-  const share = random.pick([0.5, 1]);
+  const fraction = random.pick([0.5, 1]);
   return {
     ...drawn,
     tables,
     // Files would bring tables that belong to no document.
     faults: drawn.faults.filter((fault) => fault !== 'newRules'),
     config: { ...drawn.config, rules: tables[0] ?? base },
-    documents: { list: documents, changeMeanMillis, clientMeanMillis: drawn.clients.meanMillis / share },
+    documents: { list: documents, changeMeanMillis, clientMeanMillis: drawn.clients.meanMillis / fraction },
   };
 }
 

@@ -135,10 +135,10 @@ function drawNetwork({ random, features, spread }: Draft, timing: Timing): Netwo
   return {
     delayMinMillis: random.pick([0.1, 0.5, 2]),
     delayMeanMillis: features.has('farApart') ? 20 : random.pick(spread.delayMeanMillis),
-    slowShare: pick('slowPaths', [0.3, 1]),
+    slowFraction: pick('slowPaths', [0.3, 1]),
     // A question and its answer take a large part of a deadline; an election must still be possible.
     slowMillis: Math.min(timing.requestDeadlineMillis / 10, timing.electionMillis / 8),
-    crawlShare: pick('crawlingPaths', [0.2, 0.5]),
+    crawlFraction: pick('crawlingPaths', [0.2, 0.5]),
     crawlMillis: timing.requestDeadlineMillis * random.pick([0.3, 0.7, 1.5]),
     drop: pick('drops', [0.01, 0.1]),
     duplicate: pick('duplicates', [0.01, 0.1]),

@@ -14,16 +14,16 @@ export interface FarBehindInit {
 }
 
 /** How often, and how many times, the condition is polled. */
-const LOOK_MILLIS = 5;
-const LOOKS_MAX = 400;
+const CHECK_MILLIS = 5;
+const CHECKS_MAX = 400;
 /** How often clients ask for more meanwhile, so that logs are compacted. */
-const STREAM_LOOKS = 200;
-const CHANGE_LOOKS = 20;
+const STREAM_CHECKS = 200;
+const CHANGE_CHECKS = 20;
 /**
  * The fraction of a leader's partitions that must be behind before it reconnects: the more, the more snapshots it
  * needs.
  */
-const FAR_SHARE = 0.6;
+const FAR_FRACTION = 0.6;
 
 export class FarBehind {
   readonly #init: FarBehindInit;
@@ -51,7 +51,7 @@ export class FarBehind {
     world.stream(leader);
     if (random.chance(0.3)) world.crowd(leader, leader);
     const isFar = (): boolean =>
-      led.filter((group) => this.#isDeposedFar(leader, group)).length >= led.length * FAR_SHARE;
+      led.filter((group) => this.#isDeposedFar(leader, group)).length >= led.length * FAR_FRACTION;
     this.#when(false, isFar, heal);
   }
 
@@ -114,20 +114,20 @@ export class FarBehind {
     const { hand } = this.#init;
     const { world } = hand;
     this.#isUnderWay = true;
-    const look = (looks: number): void => {
+    const peek = (peeks: number): void => {
       if (!hand.isActive) return;
-      if (hasCome() || looks === LOOKS_MAX) {
+      if (hasCome() || peeks === CHECKS_MAX) {
         this.#isUnderWay = false;
         then();
         return;
       }
-      if (looks % STREAM_LOOKS === 0) {
+      if (peeks % STREAM_CHECKS === 0) {
         for (const leader of world.leaders()) if (leader.isOpen) world.stream(leader);
       }
-      if (isChanging && looks % CHANGE_LOOKS === 0) world.changeNodes();
-      world.after(LOOK_MILLIS, () => look(looks + 1));
+      if (isChanging && peeks % CHANGE_CHECKS === 0) world.changeNodes();
+      world.after(CHECK_MILLIS, () => peek(peeks + 1));
     };
-    world.after(LOOK_MILLIS, () => look(1));
+    world.after(CHECK_MILLIS, () => peek(1));
   }
 }
 

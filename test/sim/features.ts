@@ -38,7 +38,7 @@ const CHANCES = {
   reusedIds: 0.3,
   repeats: 0.5,
   /** Users who only peek at the status of a key. */
-  looks: 0.3,
+  peeks: 0.3,
   /** Nodes name their zone and their host. */
   labels: 0.12,
   /** Nodes join, leave and are replaced. */
@@ -139,6 +139,6 @@ export function drawFeatures(random: Random, kind: Kind, wanted: readonly Featur
   const drawn = DRAWN.filter((feature) => random.unit() < chances[feature]);
   const all = DRAWN.filter((feature) => chances[feature] > 0 && !SCARCE.has(feature));
   const features = new Set<Feature>(hasAll ? all : drawn);
-  if (features.has('looks') && features.has('wallSkew')) features.add(GATHERING);
+  if (features.has('peeks') && features.has('wallSkew')) features.add(GATHERING);
   return new Set([...features, ...wanted]);
 }

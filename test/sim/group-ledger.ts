@@ -59,7 +59,7 @@ export interface Receipt {
   /** When it was known to be committed, in real time; undefined if unknown. */
   readonly committedMillis: number | undefined;
   readonly horizonMillis: number;
-  isTold: boolean;
+  isReported: boolean;
 }
 
 export function newLedger(id: GroupId): GroupLedger {

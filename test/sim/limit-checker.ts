@@ -6,13 +6,13 @@
 import type { Entry, GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { LookRequest, Standing } from '../../src/api/look.ts';
+import type { PeekRequest, KeyStatus } from '../../src/api/peek.ts';
 import type { Refund, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { CustomerLedger } from './customer-ledger.ts';
-import { takeDecisions, tellDecision } from './decision-watch.ts';
+import { takeDecisions, reportDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
 import { type Asked, identityOf, wordsOf } from './id-ledger.ts';
 import { rowsOf } from './logged-requests.ts';
@@ -141,11 +141,11 @@ export class LimitChecker {
     group.lastIndex = entry.index;
     machine.apply(command, entry, {
       onDecided: (i, asked, { decision, charged }) => {
-        tellDecision(i, decision);
+        reportDecision(i, decision);
         this.#decided(group, { entry, i, asked, decision, charged, stamp });
       },
       onSaid: (i, said, decision) => {
-        tellDecision(i, decision);
+        reportDecision(i, decision);
         changedBy(group, said, decision, { index: entry.index, realMillis: stamp?.seemingMillis });
         this.customers.logged(group.id, entry.index, i, {
           ...said,
@@ -251,13 +251,13 @@ export class LimitChecker {
     if (!group.ids.refunded(entry, asked, decision)) return;
     const receipt = receiptOf(decision);
     const grants = group.charged.get(receipt) ?? [];
-    const told = grants.find((each) => each.receipt === receipt);
+    const reported = grants.find((each) => each.receipt === receipt);
     check(
       grants.every(({ refundedIndex }) => refundedIndex === undefined),
       () => `${wordsOf(asked)} takes back twice what has ${receipt}`,
     );
     check(
-      told !== undefined && told.cost === decision.refund?.cost,
+      reported !== undefined && reported.cost === decision.refund?.cost,
       () => `${wordsOf(asked)} takes back ${JSON.stringify(decision)}`,
     );
     for (const grant of grants) grant.refundedIndex = entry.index;
@@ -306,7 +306,7 @@ export class LimitChecker {
     check(!group.receipts.has(receipt), () => `two grants of group ${group.id} have the receipt ${receipt}`);
     group.receipts.set(receipt, {
       identity: identityOf(asked),
-      isTold: false,
+      isReported: false,
       hasId: asked.requestId !== undefined,
       stampedMillis: stamp?.atMillis,
       committedMillis: this.#init.now?.(),
@@ -333,8 +333,8 @@ export class LimitChecker {
   }
 
   /** A client got the status of a user. */
-  looked(id: GroupId, request: LookRequest, standing: Standing, committedIndex: number): void {
-    this.#answers.looked(this.#group(id), request, standing, committedIndex);
+  peeked(id: GroupId, request: PeekRequest, keyStatus: KeyStatus, committedIndex: number): void {
+    this.#answers.peeked(this.#group(id), request, keyStatus, committedIndex);
   }
 
   /** A client got the answer that its request, the only one with this id, was not proposed. */

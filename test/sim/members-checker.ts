@@ -35,7 +35,7 @@ export interface MembersCheckerInit {
   readonly leaderOf: (group: GroupId, term: number) => NodeId | undefined;
 }
 
-const LOOK_MILLIS = 100;
+const CHECK_MILLIS = 100;
 /** By then a leader has noticed which nodes it does not hear, and its earlier decisions have been sent. */
 const SILENT_ELECTIONS = 4;
 const LEFT_MILLIS = 10_000;
@@ -46,26 +46,26 @@ export class MembersChecker {
   readonly #inTouchAt = new Map<string, number>();
   /** Changes that a leader has in its log, by group and index. */
   readonly #seen = new Set<string>();
-  #looks = 0;
+  #peeks = 0;
   #settledVersion = 0;
   readonly #retired = new Set<NodeId>();
 
   constructor(init: MembersCheckerInit) {
     this.#init = init;
     this.#placements = new PlacementChecker(init.settings.config);
-    this.#lookLater();
+    this.#checkLater();
   }
 
-  #lookLater(): void {
-    this.#init.after(LOOK_MILLIS, () => {
-      this.#looks += 1;
-      this.#lookAtPaths();
+  #checkLater(): void {
+    this.#init.after(CHECK_MILLIS, () => {
+      this.#peeks += 1;
+      this.#checkPaths();
       for (const node of this.#init.nodes()) this.#compare(node);
-      this.#lookLater();
+      this.#checkLater();
     });
   }
 
-  #lookAtPaths(): void {
+  #checkPaths(): void {
     const { nodes, network, now } = this.#init;
     const running = nodes().filter(({ isRunning }) => isRunning);
     for (const a of running) {
@@ -80,7 +80,7 @@ export class MembersChecker {
   #compare(node: SimNode): void {
     const { settings, configsOf } = this.#init;
     if (!node.isRunning || node.isStranger) return;
-    const group = this.#looks % (settings.config.partitions + 1);
+    const group = this.#peeks % (settings.config.partitions + 1);
     if (group === META_GROUP) this.#placements.compare(node);
     const status = node.core?.raft.status(group);
     if (status === undefined) return;

@@ -105,19 +105,19 @@ function ofMost(
 ): Inherited | undefined {
   let most: Inherited | undefined;
   for (const window of heard) {
-    const told = window.map(({ rule: theirs, runs = [] }) => {
+    const reported = window.map(({ rule: theirs, runs = [] }) => {
       const theirTime = atTime(at.timeMillis - later(theirs), at.windowMillis, at.steps, at.isEvent);
       return { as: countedAs(rule, theirs), runs, theirTime };
     });
-    const spent = told.reduce((sum, { as, runs, theirTime }) => sum + spentAt(as, runs, theirTime), 0);
+    const spent = reported.reduce((sum, { as, runs, theirTime }) => sum + spentAt(as, runs, theirTime), 0);
     if (spent - live <= (most?.cost ?? 0)) continue;
-    const [only] = told;
-    const isAlike = told.length === 1 && only !== undefined && meterKindOf(only.as) === meterKindOf(rule);
+    const [only] = reported;
+    const isAlike = reported.length === 1 && only !== undefined && meterKindOf(only.as) === meterKindOf(rule);
     most = {
       cost: spent - live,
       brought: undefined,
       runs: isAlike && own === undefined && live === 0 ? only.runs : undefined,
-      emptyMillis: Math.max(...told.map(({ as, runs, theirTime }) => waitUntil(as, runs, theirTime, 0))),
+      emptyMillis: Math.max(...reported.map(({ as, runs, theirTime }) => waitUntil(as, runs, theirTime, 0))),
     };
   }
   return most;

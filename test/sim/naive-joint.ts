@@ -1,13 +1,13 @@
 /** Combines the decisions of several limits into the answer of one request: written from the documents. */
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { LimitStanding } from '../../src/api/answer.ts';
+import type { LimitStatus } from '../../src/api/answer.ts';
 
 /** The answer of all its limits, in their order. Under one limit alone the answer is that limit's. */
 export function grantOfAll(grants: readonly Decision[]): Decision {
-  const told = grants[tellingGrant(grants)]!;
-  if (grants.length === 1) return told;
+  const reported = grants[reportingGrant(grants)]!;
+  if (grants.length === 1) return reported;
   const waitMillis = Math.max(...grants.map((grant) => grant.waitMillis ?? 0));
-  return { ...told, limits: grants, ...(waitMillis > 0 && { waitMillis }) };
+  return { ...reported, limits: grants, ...(waitMillis > 0 && { waitMillis }) };
 }
 
 /** The answer of each limit to a request that does not fit under all of them. */
@@ -16,23 +16,23 @@ export function denialOfAll(
 ): Decision {
   const limits = said.map(({ denial }) => denial);
   const denials = said.filter(({ fits }) => !fits).map(({ denial }) => denial);
-  const told = denials[tellingDenial(denials)]!;
-  return said.length === 1 ? told : { ...told, limits };
+  const reported = denials[reportingDenial(denials)]!;
+  return said.length === 1 ? reported : { ...reported, limits };
 }
 
 /** The limit that an answer with `limits` must report. A limit that denies has a wait, others have none. */
-export function tellingLimit(allowed: boolean, limits: readonly LimitStanding[]): number {
-  return allowed ? tellingGrant(limits) : tellingDenial(limits);
+export function reportingLimit(allowed: boolean, limits: readonly LimitStatus[]): number {
+  return allowed ? reportingGrant(limits) : reportingDenial(limits);
 }
 
 /** The first one with the least remaining. */
-export function tellingGrant(limits: readonly LimitStanding[]): number {
+export function reportingGrant(limits: readonly LimitStatus[]): number {
   const remaining = limits.map((limit) => limit.remaining);
   return remaining.indexOf(Math.min(...remaining));
 }
 
 /** The first one with the longest wait. */
-function tellingDenial(limits: readonly LimitStanding[]): number {
+function reportingDenial(limits: readonly LimitStatus[]): number {
   // No wait helps under a limit of 0.
   const waits = limits.map(({ limit, retryAfterMillis }) => (limit === 0 ? Infinity : retryAfterMillis));
   return waits.indexOf(Math.max(...waits));

@@ -5,10 +5,10 @@
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { Conflict } from '../../src/limiter/fingerprint.ts';
 import type { Decision, Refusal } from '../../src/limiter/decision.ts';
-import type { LimitStanding } from '../../src/api/answer.ts';
+import type { LimitStatus } from '../../src/api/answer.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Asked } from './id-ledger.ts';
-import { toldAt, wordsOfRecord } from './naive-record.ts';
+import { reportedAt, wordsOfRecord } from './naive-record.ts';
 import type { Known, KnownByMeter } from './naive-known.ts';
 import { heardOf, type Inherited, inheritedOf, newestHeard } from './naive-inheritance.ts';
 import {
@@ -179,7 +179,7 @@ export function blockedBy(
   retryAfterMillis: number,
   at: { readonly place: Place; readonly nowMillis: number },
 ): Decision {
-  return { ...untold(at), ruleId, retryAfterMillis, isBlocked: true };
+  return { ...unreported(at), ruleId, retryAfterMillis, isBlocked: true };
 }
 
 /** The request was matched with another record than this one. */
@@ -189,21 +189,23 @@ export function changedTo(
 ): Decision {
   return {
     ...refused('customer_changed', at),
-    customer: { isDone: false, record: toldAt(record, at.nowMillis) },
+    customer: { isDone: false, record: reportedAt(record, at.nowMillis) },
   };
 }
 
 /** The answer to an operator; undefined: there is no room for the record. */
-export function toldOf(
+export function reportOf(
   customer: { readonly isDone: boolean; readonly record: CustomerRecord } | undefined,
   at: { readonly place: Place; readonly nowMillis: number },
 ): Decision {
-  return customer === undefined ? refused('at_capacity', { ruleId: '', ...at }) : { ...untold(at), customer };
+  return customer === undefined
+    ? refused('at_capacity', { ruleId: '', ...at })
+    : { ...unreported(at), customer };
 }
 
-function untold({ place, nowMillis }: { readonly place: Place; readonly nowMillis: number }): Decision {
-  const { refusal: _, ...told } = refused('at_capacity', { ruleId: '', place, nowMillis });
-  return told;
+function unreported({ place, nowMillis }: { readonly place: Place; readonly nowMillis: number }): Decision {
+  const { refusal: _, ...reported } = refused('at_capacity', { ruleId: '', place, nowMillis });
+  return reported;
 }
 
 /** The answer to a refund: the grant it refunded, or none. */
@@ -251,8 +253,8 @@ export function differenceOf(first: Asked, other: Asked): Conflict | undefined {
 }
 
 /** Equal for two limits with the same status. */
-export function wordsOfStanding(standing: LimitStanding): string {
-  const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = standing;
+export function wordsOfStatus(limitStatus: LimitStatus): string {
+  const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = limitStatus;
   return JSON.stringify([ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis]);
 }
 
@@ -278,7 +280,7 @@ export function sayingOf(decision: Decision): string {
     [index, term, position, timeMillis],
     rulesVersion,
     [refusal, conflict?.field, conflict?.first],
-    limits?.map(wordsOfStanding),
+    limits?.map(wordsOfStatus),
     [isBlocked, customer?.isDone, customer && wordsOfRecord(customer.record)],
   ]);
 }

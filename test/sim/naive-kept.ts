@@ -141,12 +141,12 @@ export class NaiveKept {
     this.sweepKey = 0;
   }
 
-  sweep(entry: Entry, looks: number, drops: number): void {
+  sweep(entry: Entry, peeks: number, drops: number): void {
     const nowMillis = entry.timeMillis;
     const { nearEpochMillis } = this.#past;
     const steps = this.#past.stepsAt(entry.index);
     let dropped = 0;
-    for (let look = 0; look < looks && dropped < drops && this.#rules.length > 0; look += 1) {
+    for (let peek = 0; peek < peeks && dropped < drops && this.#rules.length > 0; peek += 1) {
       const keys = this.#rules[this.sweepRule];
       const key = keys?.order[this.sweepKey];
       if (keys === undefined || key === undefined) {

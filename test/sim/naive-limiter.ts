@@ -23,21 +23,21 @@ import {
   type Place,
   refundOf,
   refused,
-  toldOf,
+  reportOf,
 } from './naive-judgement.ts';
 import type { Known } from './naive-known.ts';
-import { denialOfAll, grantOfAll, tellingGrant } from './naive-joint.ts';
+import { denialOfAll, grantOfAll, reportingGrant } from './naive-joint.ts';
 import { NaiveKept, type UseRefused } from './naive-kept.ts';
 import { bytesToGrant } from './naive-keys.ts';
 import { NaivePast } from './naive-past.ts';
-import { blockWaitAt, toldAt } from './naive-record.ts';
+import { blockWaitAt, reportedAt } from './naive-record.ts';
 import { NaiveRecords } from './naive-records.ts';
 import { type GrantedLimit, NaiveRequests, requestBytes } from './naive-requests.ts';
 import { type KeysOfRule, resolved, Tally } from './naive-state.ts';
 
 /** The number of keys and of request ids checked after each grant; then the work of a sweep. */
-const LOOKS_PER_GRANT = 2;
-const SWEEP_LOOKS = 8_192;
+const PEEKS_PER_GRANT = 2;
+const SWEEP_CHECKS = 8_192;
 const SWEEP_DROPS = 1_024;
 
 /** One limit of a request, before anything is charged. */
@@ -63,7 +63,7 @@ type OnDecided = (i: number, asked: Asked, decided: Decided) => void;
 /** @param i its place in its entry */
 type OnSaid = (i: number, said: SaidOfKey, decision: Decision) => void;
 
-interface Told {
+interface Reported {
   readonly onDecided: OnDecided;
   readonly onSaid: OnSaid;
   /** The record of a key has no content any more, and is dropped. */
@@ -100,7 +100,7 @@ export class NaiveLimiter {
   }
 
   /** Reports what every replica decides. */
-  apply(command: Command, entry: Entry, { onDecided, onSaid, onForgotten }: Told): void {
+  apply(command: Command, entry: Entry, { onDecided, onSaid, onForgotten }: Reported): void {
     const { index, term, timeMillis } = entry;
     let position = 0;
     this.past.times.push({ index, value: timeMillis });
@@ -112,7 +112,7 @@ export class NaiveLimiter {
         this.#changedMillis = timeMillis;
         this.#requests.expire(timeMillis, SWEEP_DROPS);
         for (const userId of this.past.records.sweep(index, timeMillis)) onForgotten(userId);
-        this.#kept.sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
+        this.#kept.sweep(entry, SWEEP_CHECKS, SWEEP_DROPS);
         return;
       case 'allow': {
         const rulesVersion = this.#version;
@@ -151,35 +151,35 @@ export class NaiveLimiter {
     const { userId } = said;
     const capBytes = this.#table?.partitionBytesMax ?? 0;
     if (said.said.type === 'set') {
-      const told = toldOf(
-        { isDone: true, record: toldAt(this.past.records.at(userId, index), nowMillis) },
+      const reported = reportOf(
+        { isDone: true, record: reportedAt(this.past.records.at(userId, index), nowMillis) },
         { place, nowMillis },
       );
       const refusal = this.#kept.refusesUse(userId, said.said, { index, capBytes });
-      if (refusal !== undefined) return this.#useRefused(told, refusal, { place, nowMillis });
+      if (refusal !== undefined) return this.#useRefused(reported, refusal, { place, nowMillis });
       this.#kept.use(userId, said.said, entry);
       this.#changedMillis = nowMillis;
-      return told;
+      return reported;
     }
     const change = this.past.records.change(said, { index, nowMillis, capBytes });
     if (said.said.type === 'reset') this.#kept.reset(userId, index);
     if (change.kind === 'changed' && change.hasOwn) this.#kept.followOwn(userId, index);
     if (change.kind === 'changed' || said.said.type === 'reset') this.#changedMillis = nowMillis;
-    if (change.kind === 'full') return toldOf(undefined, { place, nowMillis });
+    if (change.kind === 'full') return reportOf(undefined, { place, nowMillis });
     const isDone = change.kind === 'changed' || change.isDone;
-    return toldOf({ isDone, record: change.record }, { place, nowMillis });
+    return reportOf({ isDone, record: change.record }, { place, nowMillis });
   }
 
   #useRefused(
-    told: Decision,
+    reported: Decision,
     refusal: UseRefused,
     at: { readonly place: Place; readonly nowMillis: number },
   ): Decision {
-    if (refusal.kind === 'full') return toldOf(undefined, at);
+    if (refusal.kind === 'full') return reportOf(undefined, at);
     if (refusal.kind === 'unknown') return refused('unknown_rule', { ...at, ruleId: refusal.ruleId });
     const { ruleId, usedMax } = refusal;
-    const { record = NO_RECORD } = told.customer ?? {};
-    return { ...told, ruleId, usedMax, customer: { isDone: false, record } };
+    const { record = NO_RECORD } = reported.customer ?? {};
+    return { ...reported, ruleId, usedMax, customer: { isDone: false, record } };
   }
 
   #changeRules(table: RuleTable, entry: Entry): void {
@@ -302,9 +302,9 @@ export class NaiveLimiter {
       const untilMillis = nowMillis + (this.#table?.requestIdHorizonMillis ?? 0);
       this.#requests.remember({ asked, decision }, charged, { index, untilMillis });
     }
-    const looks = LOOKS_PER_GRANT * limits.length;
-    this.#requests.expire(nowMillis, looks);
-    this.#kept.sweep(entry, looks, looks);
+    const peeks = PEEKS_PER_GRANT * limits.length;
+    this.#requests.expire(nowMillis, peeks);
+    this.#kept.sweep(entry, peeks, peeks);
     return { decision, charged };
   }
 
@@ -320,9 +320,9 @@ export class NaiveLimiter {
       this.#changedMillis = nowMillis;
     }
     // Reported by the same limit as its grant.
-    const told = limits[tellingGrant(limits.map(({ decision }) => decision))]!;
+    const reported = limits[reportingGrant(limits.map(({ decision }) => decision))]!;
     const { attempt } = remembered.asked;
-    return refundOf({ decision: told.decision, cost: told.asked.cost, attempt }, place, nowMillis);
+    return refundOf({ decision: reported.decision, cost: reported.asked.cost, attempt }, place, nowMillis);
   }
 
   /** Room for all of them, each in addition to those before it. */

@@ -81,8 +81,8 @@ function countsAt(
   const [previous, current] = runs;
   if (previous === undefined || current === undefined) return [0, 0];
   const { timeMillis: newest, windowMillis: before = windowMillis } = current;
-  const share = Math.floor((previous.cost * (before - (newest % before))) / before);
-  const counts = before === windowMillis ? [current.cost, previous.cost] : [current.cost + share, 0];
+  const fraction = Math.floor((previous.cost * (before - (newest % before))) / before);
+  const counts = before === windowMillis ? [current.cost, previous.cost] : [current.cost + fraction, 0];
   const ago = Math.floor(timeMillis / windowMillis) - Math.floor(newest / windowMillis);
   return [ago === 0 ? (counts[0] ?? 0) : 0, ago === 0 ? (counts[1] ?? 0) : ago === 1 ? (counts[0] ?? 0) : 0];
 }

@@ -139,7 +139,7 @@ export class NaivePast {
   }
 
   /** The status of a user under a rule, as a peek for this cost reports it; undefined if there is no such rule. */
-  standingAt(
+  statusAt(
     at: { readonly index: number; readonly term: number; readonly timeMillis: number },
     { userId, rule, cost, timestampMillis }: Pick<Asked, 'userId' | 'rule' | 'cost' | 'timestampMillis'>,
   ): Decision | undefined {

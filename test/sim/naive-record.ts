@@ -12,7 +12,7 @@ export function wordsOfRecord(record: CustomerRecord | undefined): string {
 }
 
 /** The record as reported at this group time, without a block that has ended. */
-export function toldAt(record: CustomerRecord, nowMillis: number): CustomerRecord {
+export function reportedAt(record: CustomerRecord, nowMillis: number): CustomerRecord {
   const { version, tier, overrides, blockedUntilMillis: end } = record;
   const isOver = end !== undefined && nowMillis >= end;
   return isOver ? { version, ...(tier !== undefined && { tier }), overrides, isBlocked: false } : record;
@@ -20,7 +20,7 @@ export function toldAt(record: CustomerRecord, nowMillis: number): CustomerRecor
 
 /** The wait reported for a blocked key; 0 if the block has no end. Undefined: the key is not blocked. */
 export function blockWaitAt(record: CustomerRecord, nowMillis: number): number | undefined {
-  const { isBlocked, blockedUntilMillis: end } = toldAt(record, nowMillis);
+  const { isBlocked, blockedUntilMillis: end } = reportedAt(record, nowMillis);
   if (!isBlocked) return undefined;
   return end === undefined ? 0 : end - nowMillis;
 }

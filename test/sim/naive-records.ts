@@ -5,7 +5,7 @@
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import type { SaidOfKey } from './logged-customers.ts';
-import { blockWaitAt, toldAt } from './naive-record.ts';
+import { blockWaitAt, reportedAt } from './naive-record.ts';
 import { type Since, type Tally, valueAt } from './naive-state.ts';
 
 /** The model of sizes: src/limiter/state/state-size.ts. */
@@ -43,7 +43,7 @@ export class NaiveRecords {
    */
   sweep(index: number, nowMillis: number): readonly string[] {
     const forgotten = [...this.#records.keys()].filter((userId) => {
-      const { version, tier, overrides, isBlocked } = toldAt(this.at(userId, Infinity), nowMillis);
+      const { version, tier, overrides, isBlocked } = reportedAt(this.at(userId, Infinity), nowMillis);
       return version > 0 && tier === undefined && overrides.length === 0 && !isBlocked;
     });
     for (const userId of forgotten) {
@@ -69,7 +69,7 @@ export class NaiveRecords {
     }: { readonly index: number; readonly nowMillis: number; readonly capBytes: number },
   ): RecordChange {
     const stored = this.at(userId, Infinity);
-    const before = toldAt(stored, nowMillis);
+    const before = reportedAt(stored, nowMillis);
     const isOther = 'ifVersion' in said && said.ifVersion !== undefined && said.ifVersion !== before.version;
     const wanted = isOther ? undefined : wantedBy(before, said, nowMillis);
     if (wanted === undefined) return { kind: 'same', isDone: !isOther, record: before };

@@ -160,7 +160,7 @@ export class SimNetwork {
       path.decoder.push(bytes, ({ type, payload }) => this.#hand(path, { ...frame, type, payload }));
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      story.tell(() => `node ${path.to} closes the connection from ${path.from}: ${error.message}`);
+      story.report(() => `node ${path.to} closes the connection from ${path.from}: ${error.message}`);
       this.#break(path, false);
     }
   }
@@ -206,7 +206,7 @@ export class SimNetwork {
   }
 
   #refused(path: Path, refusal: Refusal): void {
-    this.#init.story.tell(() => `node ${path.to} refuses node ${path.from}: ${refusal.text}`);
+    this.#init.story.report(() => `node ${path.to} refuses node ${path.from}: ${refusal.text}`);
     this.#init.endpoint(path.from).refusedBy(path.to, refusal);
   }
 

@@ -11,7 +11,7 @@ import { askedBy, limitsOf } from './id-ledger.ts';
 import { check } from './story.ts';
 
 /** The rules of the grant. */
-interface ToldGrant {
+interface ReportedGrant {
   readonly ruleId: string;
   readonly limits?: readonly { readonly ruleId: string }[];
 }
@@ -41,7 +41,7 @@ export class ObservedGrants {
   }
 
   /** The grant counts under each of its limits. */
-  granted({ request, charge }: Attempt, { ruleId, limits = [{ ruleId }] }: ToldGrant): void {
+  granted({ request, charge }: Attempt, { ruleId, limits = [{ ruleId }] }: ReportedGrant): void {
     if (request.timestampMillis !== undefined) return;
     const completeMillis = this.#world.now();
     // The grant may have been made for an earlier attempt under this id that was not rejected.

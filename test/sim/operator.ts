@@ -191,7 +191,7 @@ export class Operator {
     again(ANSWER_MILLIS_MAX);
     node?.changeNodes(change, (result) => {
       if (this.#asks !== ask || this.#wanted !== change) return;
-      this.#told(change, result, (leader) => {
+      this.#reported(change, result, (leader) => {
         this.#asks += 1;
         const next = this.#asks;
         this.#world.after(AGAIN_MILLIS, () => {
@@ -201,9 +201,9 @@ export class Operator {
     });
   }
 
-  #told(change: NodeChange, result: ChangeResult, again: (leader?: NodeId) => void): void {
+  #reported(change: NodeChange, result: ChangeResult, again: (leader?: NodeId) => void): void {
     const { story } = this.#world;
-    story.tell(() => `the operator is told ${JSON.stringify(result)}`);
+    story.report(() => `the operator is told ${JSON.stringify(result)}`);
     if (result.ok) {
       this.#wanted = undefined;
       return;

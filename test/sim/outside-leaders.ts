@@ -13,9 +13,9 @@ import type { SimNode } from './sim-node.ts';
 import type { World } from './world.ts';
 
 interface Kept {
-  /** The log of the partition was committed up to here at `lookedAtMillis`. */
+  /** The log of the partition was committed up to here at `peekedAtMillis`. */
   index: number;
-  lookedAtMillis: number;
+  peekedAtMillis: number;
   millis: number;
 }
 
@@ -30,17 +30,17 @@ export class OutsideLeaders {
   }
 
   /** Call it often: commits under such a leader since the last call show that it was useful until now. */
-  look(partition: number): void {
+  peek(partition: number): void {
     const { now, raft } = this.#world;
     const index = raft.committedIndex(groupOfPartition(partition));
-    const before = this.#kept.get(partition) ?? { index, lookedAtMillis: now, millis: 0 };
+    const before = this.#kept.get(partition) ?? { index, peekedAtMillis: now, millis: 0 };
     const isKept = this.#isLedOutside(partition);
     if (isKept && index === before.index) {
       this.#kept.set(partition, before);
       return;
     }
-    const millis = before.millis + (isKept ? now - before.lookedAtMillis : 0);
-    this.#kept.set(partition, { index, lookedAtMillis: now, millis });
+    const millis = before.millis + (isKept ? now - before.peekedAtMillis : 0);
+    this.#kept.set(partition, { index, peekedAtMillis: now, millis });
   }
 
   keptMillis(partition: number): number {
@@ -72,6 +72,6 @@ export class OutsideLeaders {
 /** A deadline leaves enough time for a relayed request, and for finding out that it needs a relay. */
 export function isRoomy({ network, disk, timing }: Settings): boolean {
   const hop =
-    network.slowMillis * Math.sign(network.slowShare) + network.delayMinMillis + network.delayMeanMillis;
+    network.slowMillis * Math.sign(network.slowFraction) + network.delayMinMillis + network.delayMeanMillis;
   return 6 * hop + 2 * disk.syncMeanMillis < timing.requestDeadlineMillis / 2;
 }

@@ -57,8 +57,8 @@ export class Paths {
           cut: false,
           cuts: 0,
           held: [],
-          slowMillis: random.chance(settings.slowShare) ? settings.slowMillis : 0,
-          crawlMillis: random.chance(settings.crawlShare) ? settings.crawlMillis : 0,
+          slowMillis: random.chance(settings.slowFraction) ? settings.slowMillis : 0,
+          crawlMillis: random.chance(settings.crawlFraction) ? settings.crawlMillis : 0,
           busyUntil: 0,
           decoder: undefined,
         });

@@ -130,8 +130,8 @@ function checkMoves(version: number, before: Version, after: Version): void {
   const went = before.rows.map((row, i) => row.filter((node) => after.rows[i]?.includes(node) !== true));
   const where = `version ${version}, in which ${joined.join(' ') || 'nobody'} comes and ${left.join(' ') || 'nobody'} goes,`;
   if (left.length === 0) {
-    const share = Math.ceil(after.rows.flat().length / after.nodes.length);
-    const isSpared = came.flat().length <= share && came.flat().every((node) => joined.includes(node));
+    const fraction = Math.ceil(after.rows.flat().length / after.nodes.length);
+    const isSpared = came.flat().length <= fraction && came.flat().every((node) => joined.includes(node));
     check(isSpared, () => `${where} moves ${came.flat().length} replicas, to ${came.flat().join(' ')}`);
     return;
   }

@@ -94,7 +94,7 @@ function checkAgrees(
 }
 
 /** One line, without the payloads. */
-export function told(sent: PeerMessage): string {
+export function reported(sent: PeerMessage): string {
   if (sent.kind === 'chunk') return `group ${sent.group} chunk ${sent.chunk} of snapshot ${sent.meta.index}`;
   if (sent.kind === 'chunkAck') return `group ${sent.group} holds ${sent.held} chunks of ${sent.index}`;
   if (sent.kind === 'beat')

@@ -25,7 +25,7 @@ import { checkClaimed, checkElectable, checkQuorum, checkStillDurable } from './
 import { watchReplica } from './replica-watch.ts';
 import { GroupTime, type GroupTimeInit } from './group-time.ts';
 import { decided, openProposalOf } from './open-proposals.ts';
-import { checkPromise, told } from './promises.ts';
+import { checkPromise, reported } from './promises.ts';
 import { check, type Story } from './story.ts';
 
 export interface RaftCheckerInit extends GroupTimeInit {
@@ -280,7 +280,7 @@ export class RaftChecker {
   sending(node: NodeId, to: NodeId, payload: Uint8Array): void {
     if (this.#strangers.has(node)) return;
     for (const sent of decodePeerMessages(payload, node, to)) {
-      this.#init.story.tell(() => `${node} > ${to}: ${told(sent)}`);
+      this.#init.story.report(() => `${node} > ${to}: ${reported(sent)}`);
       this.#init.sent?.(node, to, sent);
       if (sent.kind !== 'message') continue;
       const { message } = sent;

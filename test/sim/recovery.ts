@@ -35,8 +35,8 @@ const REST_MILLIS = 4_000;
 const EQUAL_MILLIS = 500;
 const SETTLED_TRIES_MAX = 120;
 const EQUAL_TRIES_MAX = 60;
-const BACK_LOOK_MILLIS = 500;
-const BACK_LOOKS_MAX = 60;
+const BACK_CHECK_MILLIS = 500;
+const BACK_CHECKS_MAX = 60;
 
 /** The state of a node that is not healed. */
 const FATES = ['crashed', 'paused', 'deaf', 'deaf', 'mute', 'as it is', 'ignorant', 'ignorant'] as const;
@@ -77,9 +77,9 @@ export class Recovery {
     // A group without a quorum there is excluded for the same reason: it forgets nothing.
     const isPart = isSettled && !this.#world.mayBeFull;
     this.#core = isPart ? alive.slice(0, size + spare) : alive;
-    story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
+    story.report(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
     this.#heal(this.#core);
-    if (!isRoomy(this.#world.settings) || settings.network.crawlShare > 0)
+    if (!isRoomy(this.#world.settings) || settings.network.crawlFraction > 0)
       this.#outside = new OutsideLeaders(this.#world, this.#core);
     const apart = spare > 0 ? this.#cutOnePath() : [];
     for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
@@ -136,7 +136,7 @@ export class Recovery {
     const { random, network, story } = this.#world;
     const fate = random.pick(FATES);
     const confidant = random.pick(this.#core);
-    story.tell(() => `node ${node.id} stays ${fate}`);
+    story.report(() => `node ${node.id} stays ${fate}`);
     if (fate === 'crashed') node.crash('lost');
     if (fate === 'paused') node.pause();
     for (const other of this.#core) {
@@ -157,7 +157,7 @@ export class Recovery {
   #probe(): void {
     const { clients, placement, story } = this.#world;
     for (const partition of new Set(this.#owing.map((owed) => owed.partition)))
-      this.#outside?.look(partition);
+      this.#outside?.peek(partition);
     // A leader outside may still serve some of the healed nodes; a node that cannot reach it is excused.
     this.#owing = this.#owing.filter(
       ({ partition, node }) =>
@@ -167,7 +167,7 @@ export class Recovery {
         (this.#world.now - this.#startedAt < this.#progressMillisMax || !this.#isUninformed(node)),
     );
     if (this.#owing.length === 0) {
-      story.tell(() => `progress after ${(this.#world.now - this.#startedAt).toFixed(0)} ms`);
+      story.report(() => `progress after ${(this.#world.now - this.#startedAt).toFixed(0)} ms`);
       this.#progressed();
       return;
     }
@@ -242,16 +242,16 @@ export class Recovery {
   }
 
   #progressed(): void {
-    const { clients, lookers, random, story } = this.#world;
+    const { clients, peekers, random, story } = this.#world;
     clients.isActive = true;
     if (this.#world.isSettled && random.chance(0.4)) {
       clients.checkObserved();
-      lookers.checkAnswered();
+      peekers.checkAnswered();
       this.#world.described?.watch.checkAnswered();
       this.#world.end();
       return;
     }
-    story.tell(() => 'everything is healed');
+    story.report(() => 'everything is healed');
     clients.slowness = HEALED_SLOWNESS;
     this.#world.askable = (node) => node.isOpen && livingMembers(this.#world).includes(node);
     this.#untilSettled(SETTLED_TRIES_MAX);
@@ -273,7 +273,7 @@ export class Recovery {
     }
     const { network, timing } = this.#world.settings;
     // Slow frames from before the healing are still on their way, and everything behind them.
-    const underWayMillis = network.crawlShare > 0 ? network.crawlMillis : 0;
+    const underWayMillis = network.crawlFraction > 0 ? network.crawlMillis : 0;
     const healedMillis = Math.max(HEALED_MILLIS_MIN, HEALED_TICKS * timing.tickMillis);
     this.#world.after(underWayMillis, () => this.#world.checkers.healed());
     // The others must do without that node, and it without them.
@@ -297,21 +297,21 @@ export class Recovery {
     this.#world.story.fault('rollingRestart', `(node ${node.id})`);
     const { life } = node;
     node.stop();
-    this.#untilBack(node, life, BACK_LOOKS_MAX, () => this.#restartAll(others));
+    this.#untilBack(node, life, BACK_CHECKS_MAX, () => this.#restartAll(others));
   }
 
-  #untilBack(node: SimNode, life: number, looks: number, done: () => void): void {
-    check(looks > 0, () => `node ${node.id} was asked to stop, and is not back\n${this.#explain()}`);
-    this.#world.after(BACK_LOOK_MILLIS, () => {
-      if (node.life !== life && node.core?.isReady === true) this.#world.after(BACK_LOOK_MILLIS, done);
-      else this.#untilBack(node, life, looks - 1, done);
+  #untilBack(node: SimNode, life: number, peeks: number, done: () => void): void {
+    check(peeks > 0, () => `node ${node.id} was asked to stop, and is not back\n${this.#explain()}`);
+    this.#world.after(BACK_CHECK_MILLIS, () => {
+      if (node.life !== life && node.core?.isReady === true) this.#world.after(BACK_CHECK_MILLIS, done);
+      else this.#untilBack(node, life, peeks - 1, done);
     });
   }
 
   /** Slow disks or short deadlines refuse a request now and then, even without faults. */
   #isQuick(): boolean {
     const { disk, network, timing } = this.#world.settings;
-    const isPrompt = timing.requestDeadlineMillis >= 1_000 && network.slowShare === 0;
+    const isPrompt = timing.requestDeadlineMillis >= 1_000 && network.slowFraction === 0;
     return isPrompt && disk.syncMeanMillis <= 10 && network.delayMeanMillis <= 5;
   }
 
@@ -330,7 +330,7 @@ export class Recovery {
       return;
     }
     this.#world.clients.checkObserved();
-    this.#world.lookers.checkAnswered();
+    this.#world.peekers.checkAnswered();
     this.#world.customers?.checkAnswered();
     this.#world.described?.checkSettled(this.#world.nodes);
     this.#world.end();

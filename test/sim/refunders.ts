@@ -12,7 +12,7 @@ import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
 /** The fraction of the grants with ids that are refunded, in worlds with refunds. */
-const SHARE = 0.25;
+const FRACTION = 0.25;
 /** The fraction of those that are refunded once more. */
 const AGAIN = 0.4;
 const SOON_MILLIS = 400;
@@ -40,7 +40,7 @@ export class Refunders {
   readonly #random: Random;
   readonly #open = new Set<Attempt>();
   /** By user and id: the receipt of the refunded grant, and when its user got the answer. */
-  readonly #refunded = new Map<string, { readonly receipt: string; readonly toldAt: number }>();
+  readonly #refunded = new Map<string, { readonly receipt: string; readonly reportedAt: number }>();
   readonly #asked = new Set<string>();
   /** Those that were granted under several limits. */
   readonly #joint = new Set<string>();
@@ -60,14 +60,14 @@ export class Refunders {
     if (requestId === undefined) return;
     const refund = this.#refunded.get(keyOf(userId, requestId));
     const isUsedTwice =
-      refund !== undefined && refund.toldAt < askedAt && refund.receipt === JSON.stringify(decided);
+      refund !== undefined && refund.reportedAt < askedAt && refund.receipt === JSON.stringify(decided);
     check(
       !isUsedTwice,
       () => `${userId} gave ${requestId} back, asked again, and was granted ${refund?.receipt}`,
     );
     // The grants that the recovery waits for are not refunded.
     const hasRefunds = this.#init.world.settings.features.includes('refunds');
-    if (!hasRefunds || userId.startsWith('probe') || !this.#random.chance(SHARE)) return;
+    if (!hasRefunds || userId.startsWith('probe') || !this.#random.chance(FRACTION)) return;
     if (limits !== undefined) this.#joint.add(keyOf(userId, requestId));
     this.#later(SOON_MILLIS, { ask: 'refund', userId, requestId });
   }
@@ -96,7 +96,7 @@ export class Refunders {
     check(!attempt.isAnswered, () => `${JSON.stringify(request)} was answered twice`);
     this.#end(attempt);
     if (node.life !== life || !node.isUp) return;
-    world.story.tell(() => `node ${node.id} answers ${JSON.stringify(request)}: ${JSON.stringify(answer)}`);
+    world.story.report(() => `node ${node.id} answers ${JSON.stringify(request)}: ${JSON.stringify(answer)}`);
     const group = groupOfPartition(partition);
     switch (answer.kind) {
       case 'refund': {
@@ -106,7 +106,7 @@ export class Refunders {
         const key = keyOf(request.userId, request.requestId);
         if (refund.refunded && this.#joint.has(key)) world.story.seen('joint refunded');
         if (refund.refunded && !this.#refunded.has(key))
-          this.#refunded.set(key, { receipt: JSON.stringify(refund.decided), toldAt: world.now() });
+          this.#refunded.set(key, { receipt: JSON.stringify(refund.decided), reportedAt: world.now() });
         break;
       }
       case 'invalid':

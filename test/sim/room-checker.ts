@@ -1,7 +1,7 @@
 /** A node without room for new users refuses them before their requests cost a write. */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { type Asked, askedBy, limitsOf } from './id-ledger.ts';
-import type { Proposed } from './office-checker.ts';
+import type { Proposed } from './leadership-checker.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -13,7 +13,7 @@ export interface RoomCheckerInit {
   readonly after: (delayMillis: number, run: () => void) => void;
 }
 
-const LOOK_MILLIS = 200;
+const CHECK_MILLIS = 200;
 /** By then a node has noticed that its state exceeds its maximum. */
 const NOTICED_MILLIS = 2_000;
 /** Far enough over that it does not change between two polls. */
@@ -26,18 +26,18 @@ export class RoomChecker {
 
   constructor(init: RoomCheckerInit) {
     this.#init = init;
-    this.#lookLater();
+    this.#checkLater();
   }
 
-  #lookLater(): void {
+  #checkLater(): void {
     const { after, nodes, now } = this.#init;
-    after(LOOK_MILLIS, () => {
+    after(CHECK_MILLIS, () => {
       for (const node of nodes()) {
         if (!isOver(node)) this.#over.delete(node.id);
         else if (this.#over.get(node.id)?.life !== node.life)
           this.#over.set(node.id, { life: node.life, sinceMillis: now() });
       }
-      this.#lookLater();
+      this.#checkLater();
     });
   }
 

@@ -41,14 +41,14 @@ export interface RunInit {
 export async function runSeed(init: RunInit): Promise<RunResult> {
   const world = new World(init);
   const { settings, story, clients, described } = world;
-  story.tell(() => `seed ${init.seed}: ${JSON.stringify(settings)}`);
+  story.report(() => `seed ${init.seed}: ${JSON.stringify(settings)}`);
   world.after(settings.safetyMillis, () => new Recovery(world).start());
   let violation: string | undefined;
   try {
     await world.run();
   } catch (error) {
     violation = wordsOfEnd(error);
-    story.tell(() => `VIOLATION: ${violation ?? ''}`);
+    story.report(() => `VIOLATION: ${violation ?? ''}`);
   }
   const sum = (count: 'requests' | 'grants' | 'denials' | 'unavailable' | 'conflicts'): number =>
     clients[count] + (described?.clients[count] ?? 0);

@@ -13,10 +13,10 @@ export interface NetworkSettings {
   readonly delayMinMillis: number;
   readonly delayMeanMillis: number;
   /** The fraction of the paths that are always slow, and by how much. */
-  readonly slowShare: number;
+  readonly slowFraction: number;
   readonly slowMillis: number;
   /** The fraction of the paths that are slower than a deadline allows, until a quorum is healed, and by how much. */
-  readonly crawlShare: number;
+  readonly crawlFraction: number;
   readonly crawlMillis: number;
   /** Per frame. */
   readonly drop: number;

@@ -4,18 +4,18 @@
  */
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { isGivenBack, limitsAsked, mustStay, type Round, wordsOfAsking } from './described-rounds.ts';
-import type { Trial } from './described-trials.ts';
+import type { Shadow } from './described-shadows.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
-export interface KnownReservation extends Trial {
+export interface KnownReservation extends Shadow {
   readonly round: Round;
 }
 
 export interface SettledReservations {
   readonly reservations: readonly KnownReservation[];
   /** Questions of shadow rules. */
-  readonly trials: readonly Trial[];
+  readonly shadows: readonly Shadow[];
   /** A log charged it and did not refund it. */
   readonly isCharged: (requestId: string) => boolean;
   readonly nodes: readonly SimNode[];
@@ -26,7 +26,7 @@ export interface SettledReservations {
 const DOUBT_MILLIS = 10_000;
 
 export function checkReservations(settled: SettledReservations): void {
-  const { reservations, trials, isCharged, nodes, tables } = settled;
+  const { reservations, shadows, isCharged, nodes, tables } = settled;
   for (const known of reservations) {
     const { asking, round, own } = known;
     const { node, life } = asking;
@@ -41,7 +41,7 @@ export function checkReservations(settled: SettledReservations): void {
       () => `${own.request.requestId} of ${wordsOfAsking(asking)} is still charged: ${JSON.stringify(own)}`,
     );
   }
-  for (const node of nodes) checkCounts(node, [...reservations, ...trials]);
+  for (const node of nodes) checkCounts(node, [...reservations, ...shadows]);
 }
 
 /** A node repeats a refund until the charge no longer counts, its id is forgotten, or it can be in no log any more. */
@@ -54,7 +54,7 @@ function leastTriedMillis({ own, round }: KnownReservation, tables: readonly Rul
 }
 
 /** The counters of refunded and abandoned reservations of a process match what it did. */
-function checkCounts(node: SimNode, reservations: readonly Trial[]): void {
+function checkCounts(node: SimNode, reservations: readonly Shadow[]): void {
   if (node.core === undefined) return;
   const { counts, pendingCount } = node.core.requests.reservations;
   const asked = reservations.filter(

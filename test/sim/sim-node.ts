@@ -1,7 +1,7 @@
 /** One simulated machine: its clocks, its directory, and its process, which crashes and starts again. */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { CustomerRequest } from '../../src/api/customer.ts';
-import type { LookRequest } from '../../src/api/look.ts';
+import type { PeekRequest } from '../../src/api/peek.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
@@ -158,7 +158,7 @@ export class SimNode implements Endpoint, Machine {
     this.inProcess((core) => core.ask(request, done));
   }
 
-  ask<R extends CustomerRequest | LookRequest | RefundRequest>(request: R, done: DoneWith<R>): void {
+  ask<R extends CustomerRequest | PeekRequest | RefundRequest>(request: R, done: DoneWith<R>): void {
     this.inProcess((core) => core.ask(request, done));
   }
 
@@ -259,7 +259,7 @@ export class SimNode implements Endpoint, Machine {
   setLowDisk(isLow: boolean): void {
     if (this.isLowDisk === isLow) return;
     this.isLowDisk = isLow;
-    this.#process?.lookAtDisk();
+    this.#process?.inspectDisk();
   }
 
   /** The size of its state; undefined: the initial one. */

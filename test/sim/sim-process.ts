@@ -24,7 +24,7 @@ import { withUnsound } from './unsound-snapshots.ts';
 /** For at most this long it continues to take requests after it has handed over. */
 const STOP_LINGER_MILLIS = 300;
 /** How often a process checks the free space while there is too little. */
-const SPACE_LOOK_MILLIS = 1_000;
+const SPACE_CHECK_MILLIS = 1_000;
 
 /** What a process knows of its machine. */
 export interface Machine {
@@ -141,25 +141,25 @@ export class SimProcess {
       },
       excluded: ({ reason }) => {
         if (!this.#isLatest) return;
-        story.tell(() => `node ${id} is out: ${reason}`);
+        story.report(() => `node ${id} is out: ${reason}`);
         this.#isExcluded = true;
         network.leave(id);
       },
       store,
       hash: world.hash,
-      doorMillis: () => this.backlog.doorMillis,
+      listenerMillis: () => this.backlog.listenerMillis,
       clocks: { monotonicMillis: () => machine.clock.millis(), wallMillis: () => machine.wallMillis() },
       random: (bound) => this.#random.below(bound),
       defer: (run) => this.#defer(run),
       gather: (run) => this.#defer(run),
       ...(settings.features.includes('gathering') && {
         load: () => loadOf(settings, id, world.now()),
-        leadersGather: (target: NodeId) => story.tell(() => `node ${id}: leaders gather on ${target}`),
+        leadersGather: (target: NodeId) => story.report(() => `node ${id}: leaders gather on ${target}`),
       }),
       send: (to, type, payload) => this.#send(to, type, payload),
       isConnected: (peer) => network.isConnected(id, peer) && network.isConnected(peer, id),
       leaderChanged: (partition, leader) =>
-        story.tell(() => `node ${id}: partition ${partition} is led by ${leader}`),
+        story.report(() => `node ${id}: partition ${partition} is led by ${leader}`),
       clockJudged: (verdict) => {
         if (this.#isLatest) world.clockJudged?.(id, verdict);
       },
@@ -184,7 +184,7 @@ export class SimProcess {
     const refused = (damage: string | undefined): void => {
       if (this.state !== 'starting') return;
       if (damage === undefined) world.violated(new Violation(`node ${id} starts on a damaged disk`));
-      world.story.tell(() => `node ${id} refuses to start: ${damage ?? ''}`);
+      world.story.report(() => `node ${id} refuses to start: ${damage ?? ''}`);
       this.#machine.dismiss();
     };
     const found = directory.found(this.#random);
@@ -202,10 +202,10 @@ export class SimProcess {
     this.core = core;
     this.state = 'up';
     this.#world.began?.(id, core);
-    this.lookAtDisk();
+    this.inspectDisk();
     this.limitState(stateBytesMax);
     this.#world.network.started(id);
-    this.#world.story.tell(() => `node ${id} is up (life ${this.life})`);
+    this.#world.story.report(() => `node ${id} is up (life ${this.life})`);
     this.#tickAfter(this.#random.unit() * this.#world.settings.timing.tickMillis);
   }
 
@@ -254,7 +254,7 @@ export class SimProcess {
     if (countdown === undefined) return;
     countdown.left -= 1;
     if (countdown.left > 0) return;
-    this.#world.story.tell(() => `node ${this.#machine.id} dies in the middle of it`);
+    this.#world.story.report(() => `node ${this.#machine.id} dies in the middle of it`);
     this.#machine.crash(countdown.fate);
   }
 
@@ -282,7 +282,7 @@ export class SimProcess {
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#world.violated(new Violation(`node ${id} stopped by itself: ${reason}`));
     }
-    this.#world.story.tell(() => `node ${id} stops: ${String(error)}`);
+    this.#world.story.report(() => `node ${id} stops: ${String(error)}`);
     this.#world.after(this.#random.unit() * 5, () => {
       if (this.state !== 'over') this.#machine.crash('lost');
     });
@@ -320,12 +320,12 @@ export class SimProcess {
     );
   }
 
-  lookAtDisk(): void {
+  inspectDisk(): void {
     const machine = this.#machine;
     this.run(() => this.core?.setLowDisk(machine.isLowDisk));
     if (!machine.isLowDisk) return;
-    this.#world.after(SPACE_LOOK_MILLIS, () => {
-      if (this.state === 'up' && machine.isLowDisk) this.lookAtDisk();
+    this.#world.after(SPACE_CHECK_MILLIS, () => {
+      if (this.state === 'up' && machine.isLowDisk) this.inspectDisk();
     });
   }
 

@@ -21,10 +21,10 @@ export interface Patience {
 }
 
 /** How often it checks its progress. */
-const LOOK_MILLIS = 10;
+const CHECK_MILLIS = 10;
 
 export function stopSlowly(stopping: Stopping, left: Patience): void {
-  stopping.later(LOOK_MILLIS, () => {
+  stopping.later(CHECK_MILLIS, () => {
     const core = stopping.core();
     if (core?.hasLeft !== true) {
       stopSlowly(stopping, left);
@@ -32,12 +32,12 @@ export function stopSlowly(stopping: Stopping, left: Patience): void {
     }
     const { lingerMillis, openMillis } = left;
     if (lingerMillis > 0) {
-      stopSlowly(stopping, { lingerMillis: lingerMillis - LOOK_MILLIS, openMillis });
+      stopSlowly(stopping, { lingerMillis: lingerMillis - CHECK_MILLIS, openMillis });
       return;
     }
     stopping.close();
     if (!core.isIdle && openMillis > 0)
-      stopSlowly(stopping, { lingerMillis, openMillis: openMillis - LOOK_MILLIS });
+      stopSlowly(stopping, { lingerMillis, openMillis: openMillis - CHECK_MILLIS });
     else {
       core.router.close();
       stopping.end();

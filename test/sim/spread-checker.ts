@@ -24,11 +24,11 @@ export function areLabelled(nodes: readonly Labelled[]): boolean {
 export function checkSpread(version: number, { nodes, rows }: LabelledVersion): void {
   const best = String(bestSharing(nodes, rows[0]?.length ?? 0));
   for (const [partition, row] of rows.entries()) {
-    const shares = String(sharingOf(row, nodes));
+    const fractions = String(sharingOf(row, nodes));
     check(
-      shares === best,
+      fractions === best,
       () =>
-        `version ${version} has partition ${partition} on ${row.join(' ')}, of which pairs share hosts and zones ${shares}, and ${best} is possible`,
+        `version ${version} has partition ${partition} on ${row.join(' ')}, of which pairs share hosts and zones ${fractions}, and ${best} is possible`,
     );
   }
 }

@@ -25,7 +25,7 @@ export class StableLeaders {
   }
 
   /** Reports the leader of each partition that has had it for long enough. */
-  each(tell: (partition: number, leader: SimNode) => void): void {
+  each(report: (partition: number, leader: SimNode) => void): void {
     const { settings, nodes } = this.#init;
     for (let partition = 0; partition < settings.config.partitions; partition += 1) {
       const group = groupOfPartition(partition);
@@ -33,7 +33,7 @@ export class StableLeaders {
       const leaders = nodes().filter((node) => node.isRunning && leads(node));
       const [leader] = leaders;
       if (leader !== undefined && leaders.length === 1 && this.#isStable(group, leader))
-        tell(partition, leader);
+        report(partition, leader);
     }
   }
 

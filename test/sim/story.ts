@@ -53,7 +53,7 @@ export class Story {
   /** Counts a fault and prints it. */
   fault(name: string, detail = ''): void {
     this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
-    this.tell(() => `fault: ${name} ${detail}`);
+    this.report(() => `fault: ${name} ${detail}`);
   }
 
   seen(name: string): void {
@@ -61,11 +61,11 @@ export class Story {
   }
 
   /** The line is built only if there is a listener. */
-  tell(line: () => string): void {
+  report(line: () => string): void {
     this.#say?.(`${this.elapsed.toFixed(3).padStart(12)}  ${line()}`);
   }
 
-  get isTold(): boolean {
+  get isReported(): boolean {
     return this.#say !== undefined;
   }
 }

@@ -31,7 +31,7 @@ export interface TimeCheckerInit {
   readonly after: (delayMillis: number, run: () => void) => void;
 }
 
-const LOOK_MILLIS = 250;
+const CHECK_MILLIS = 250;
 /** By then earlier faults have no effect: backlogs are read, leaders found. */
 const HEALING_MILLIS = 3_000;
 /** When two estimates are compared, every leadership and process is at least this old. */
@@ -69,7 +69,7 @@ export class TimeChecker {
   /** All faults have ended, and no more will come. */
   healed(): void {
     this.#healthySince = this.#init.now() + HEALING_MILLIS;
-    this.#lookLater();
+    this.#checkLater();
   }
 
   get #isHealthy(): boolean {
@@ -95,7 +95,7 @@ export class TimeChecker {
   /** Much more than any message takes from turn to turn. */
   get #delayMillis(): number {
     const { network, disk } = this.#init.settings;
-    const slow = network.slowShare > 0 ? network.slowMillis : 0;
+    const slow = network.slowFraction > 0 ? network.slowMillis : 0;
     return 50 + network.delayMinMillis + 30 * network.delayMeanMillis + slow + 25 * disk.syncMeanMillis;
   }
 
@@ -125,14 +125,14 @@ export class TimeChecker {
     else this.#firstStamps.set(group, stamp);
   }
 
-  #lookLater(): void {
-    this.#init.after(LOOK_MILLIS, () => {
-      if (this.#isHealthy) this.#look();
-      this.#lookLater();
+  #checkLater(): void {
+    this.#init.after(CHECK_MILLIS, () => {
+      if (this.#isHealthy) this.#peek();
+      this.#checkLater();
     });
   }
 
-  #look(): void {
+  #peek(): void {
     this.#leaders.each((partition, leader) => this.#compare(partition, leader));
   }
 

@@ -10,7 +10,7 @@ import { StableLeaders } from './stable-leaders.ts';
 import { check } from './story.ts';
 import type { TimeCheckerInit } from './time-checker.ts';
 
-const LOOK_MILLIS = 250;
+const CHECK_MILLIS = 250;
 /** After this time a leader has logged UTC. */
 const STABLE_MILLIS = 4_000;
 /** The lag that the product allows, and a second until the next question. */
@@ -31,7 +31,7 @@ export class UtcChecker {
   /** No faults from now on. */
   healed(): void {
     this.#healthySince = this.#init.now();
-    this.#lookLater();
+    this.#checkLater();
   }
 
   committed(group: GroupId, { entry }: Committed): void {
@@ -51,19 +51,19 @@ export class UtcChecker {
   /** Much more than a question, its answer and an entry take. */
   get #delayMillis(): number {
     const { network, disk } = this.#init.settings;
-    const slow = network.slowShare > 0 ? network.slowMillis : 0;
+    const slow = network.slowFraction > 0 ? network.slowMillis : 0;
     const pathMillis = network.delayMinMillis + 30 * network.delayMeanMillis + slow;
     return 200 + 4 * pathMillis + 50 * disk.syncMeanMillis;
   }
 
-  #lookLater(): void {
-    this.#init.after(LOOK_MILLIS, () => {
-      this.#look();
-      this.#lookLater();
+  #checkLater(): void {
+    this.#init.after(CHECK_MILLIS, () => {
+      this.#peek();
+      this.#checkLater();
     });
   }
 
-  #look(): void {
+  #peek(): void {
     const { nodes, now } = this.#init;
     const isHealthy = now() - this.#healthySince >= STABLE_MILLIS;
     if (!isHealthy || nodes().some(({ clock }) => clock.wrongness !== 1)) return;

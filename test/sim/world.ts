@@ -13,7 +13,7 @@ import type { ClientWorld } from './client-world.ts';
 import { Clients } from './clients.ts';
 import { type CustomerOperators, customerOperatorsOf } from './customer-operators.ts';
 import { DescribedUse } from './described-use.ts';
-import { Lookers } from './lookers.ts';
+import { Peekers } from './peekers.ts';
 import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
@@ -50,7 +50,7 @@ export interface Witness {
 }
 
 const START_MILLIS = 1_700_000_000_000;
-const CAUGHT_UP_LOOK_MILLIS = 500;
+const CAUGHT_UP_CHECK_MILLIS = 500;
 
 export class World {
   readonly settings: Settings;
@@ -62,7 +62,7 @@ export class World {
   readonly raft: RaftChecker;
   readonly limits: LimitChecker;
   readonly clients: Clients;
-  readonly lookers: Lookers;
+  readonly peekers: Peekers;
   /** Only in worlds with documents. */
   readonly described: DescribedUse | undefined;
   /** Only in worlds with operators. */
@@ -117,7 +117,7 @@ export class World {
       meta: () => this.meta,
     });
     this.onEnded = (node) => this.nemesis.ended(node);
-    this.lookers = new Lookers({
+    this.peekers = new Peekers({
       world: this.#clientWorld(),
       isActive: () => this.clients.isActive,
       mustAnswerSince: () => this.clients.mustDecideSince,
@@ -183,10 +183,10 @@ export class World {
       clockJudged: (id, verdict) => checkers.clocks.judged(this.node(id), verdict),
       ended: (id) => {
         const node = this.node(id);
-        story.tell(() => `node ${id} is down`);
+        story.report(() => `node ${id} is down`);
         checkers.ended(id);
         this.clients.lost(node);
-        this.lookers.lost(node);
+        this.peekers.lost(node);
         this.described?.watch.lost(node);
         this.customers?.lost(node);
         this.onEnded(node);
@@ -285,7 +285,7 @@ export class World {
 
   /** Its disk holds, as committed, everything that it had before its directory was put back. */
   #whenCaughtUp(node: SimNode, run: () => void): void {
-    this.after(CAUGHT_UP_LOOK_MILLIS, () => {
+    this.after(CAUGHT_UP_CHECK_MILLIS, () => {
       if (node.state === 'gone' || node.isStranger) return;
       const now = this.raft.copyOf(node.id);
       const isBehind = [...(this.#forgotten.get(node.id) ?? [])].some(

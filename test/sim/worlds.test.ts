@@ -14,7 +14,7 @@ function drawn<T>(draw: (random: Random) => T): readonly T[] {
 }
 
 /** The fraction of the draws that have it. */
-function share<T>(draws: readonly ReadonlySet<T>[], one: T): number {
+function fraction<T>(draws: readonly ReadonlySet<T>[], one: T): number {
   return draws.filter((each) => each.has(one)).length / draws.length;
 }
 
@@ -27,17 +27,17 @@ describe('the worlds of seeds', () => {
 
   it('have each feature now and then, most of them in less than half', () => {
     const draws = drawn((random) => drawFeatures(random, 'usual', []));
-    const shares = FEATURES.map((feature) => share(draws, feature));
-    expect(shares.filter((one) => one === 0)).toEqual([]);
-    expect(shares.filter((one) => one > 0.5).length).toBeLessThan(FEATURES.length / 10);
-    expect(share(draws, 'smallStates')).toBeLessThan(0.05);
+    const fractions = FEATURES.map((feature) => fraction(draws, feature));
+    expect(fractions.filter((one) => one === 0)).toEqual([]);
+    expect(fractions.filter((one) => one > 0.5).length).toBeLessThan(FEATURES.length / 10);
+    expect(fraction(draws, 'smallStates')).toBeLessThan(0.05);
   });
 
   it('have each fault now and then, most of them in far less than half, and a few all', () => {
     const draws = drawn((random) => new Set(drawFaults(random, 'usual', [])));
-    const shares = FAULTS.map((fault) => share(draws, fault));
-    expect(shares.filter((one) => one === 0)).toEqual([]);
-    expect(shares.filter((one) => one > 0.25).length).toBeLessThan(FAULTS.length / 10);
+    const fractions = FAULTS.map((fault) => fraction(draws, fault));
+    expect(fractions.filter((one) => one === 0)).toEqual([]);
+    expect(fractions.filter((one) => one > 0.25).length).toBeLessThan(FAULTS.length / 10);
     expect(draws.filter(({ size }) => size === FAULTS.length).length).toBeGreaterThan(0);
   });
 

@@ -26,7 +26,7 @@ const PROGRESS_MILLIS = 60_000;
 /** Nodes that do not answer are left out. */
 const RECENT_MILLIS = 15_000;
 /** Fraction of the run before measuring starts. Earlier, processes have just been restarted. */
-const PLATEAU_FROM_SHARE = 0.3;
+const PLATEAU_FROM_FRACTION = 0.3;
 const EXIT_CODES = { kept: 0, broken: 1, undecided: 2 } as const;
 
 function print(line: string): void {
@@ -78,7 +78,7 @@ async function soak({ minutes: length, seed = randomInt(2 ** 31), out }: Options
   clearInterval(progress);
   writeFileSync(join(directory, 'samples.json'), JSON.stringify(samples));
   for (const line of verdictLines({ ...verdict, checks: [...verdict.checks, processes] })) print(`  ${line}`);
-  const plateaus = plateausOf(samples, millis * PLATEAU_FROM_SHARE);
+  const plateaus = plateausOf(samples, millis * PLATEAU_FROM_FRACTION);
   for (const plateau of plateaus) print(lineOf(plateau));
   const growing = plateaus.filter(({ isReached }) => !isReached);
   const end =

@@ -30,7 +30,7 @@ export interface Plateau {
  * A larger increase over the third before is growth. The fraction is relative to the level; the constant allows for
  * noise.
  */
-const GROWTH_SHARE_MAX = 0.05;
+const GROWTH_FRACTION_MAX = 0.05;
 const SLACK: Readonly<Record<Measure, number>> = { heapMiB: 8, memoryMiB: 24, files: 8, diskMiB: 16 };
 /** A third with fewer samples is not judged. */
 const SAMPLES_MIN = 5;
@@ -48,7 +48,7 @@ export function plateausOf(samples: readonly Sample[], fromMillis: number): read
       const values = last.map((sample) => sample[measure]);
       const before = level(values.slice(third, 2 * third));
       const after = level(values.slice(2 * third));
-      const isReached = after <= before * (1 + GROWTH_SHARE_MAX) + SLACK[measure];
+      const isReached = after <= before * (1 + GROWTH_FRACTION_MAX) + SLACK[measure];
       return { node, measure, samples: last.length, before, last: after, isReached };
     });
   });

@@ -18,26 +18,26 @@ const MIB = 1 << 20;
 export function sample(
   cluster: ClusterUnderTest,
   startedMillis: number,
-  told: (sample: Sample) => void,
+  reported: (sample: Sample) => void,
 ): RunWatch {
-  let looking = Promise.resolve();
+  let checking = Promise.resolve();
   const timer = setInterval(() => {
-    looking = looking.then(async () => {
+    checking = checking.then(async () => {
       for (const node of cluster.running) {
-        const seen = await look(cluster, node, performance.now() - startedMillis);
-        if (seen !== undefined) told(seen);
+        const seen = await peek(cluster, node, performance.now() - startedMillis);
+        if (seen !== undefined) reported(seen);
       }
     });
   }, PERIOD_MILLIS);
   return {
     stop: async () => {
       clearInterval(timer);
-      await looking;
+      await checking;
     },
   };
 }
 
-async function look(cluster: ClusterUnderTest, node: number, atMillis: number): Promise<Sample | undefined> {
+async function peek(cluster: ClusterUnderTest, node: number, atMillis: number): Promise<Sample | undefined> {
   try {
     const { machine, pid } = cluster.node(node);
     const heap = await heapBytesAt(machine.address.http.port);

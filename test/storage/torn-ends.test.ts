@@ -86,11 +86,11 @@ describe('a user id that looks like a batch of LevelDB', () => {
   });
 
   it('does not keep the node from starting', async () => {
-    for (const share of [0.01, 0.4, 0.9]) {
-      const copy = `${directory}-${share}`;
+    for (const fraction of [0.01, 0.4, 0.9]) {
+      const copy = `${directory}-${fraction}`;
       await copyAsAfterCrash(directory, copy);
       const path = await fileOf(copy, LOG);
-      await writeFile(path, log.subarray(0, lastBatch + Math.floor((log.length - lastBatch) * share)));
+      await writeFile(path, log.subarray(0, lastBatch + Math.floor((log.length - lastBatch) * fraction)));
       const content = await contentAt(copy);
       expect(content[1]?.entries.map(({ index }) => index)).toEqual([1, 2, 3, 4]);
       expect(content[1]?.entries.at(-1)).toEqual({

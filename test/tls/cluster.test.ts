@@ -11,7 +11,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { credentials, status } from '@grpc/grpc-js';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { doorUrl } from '../../src/cli/door-url.ts';
+import { listenerUrl } from '../../src/cli/listener-url.ts';
 import { makeNodeCertificate } from '../../src/cli/make-certificates.ts';
 import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
@@ -41,15 +41,15 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-function addressOf(id: number, door: 'http' | 'peer' | 'resp' | 'grpc'): { host: string; port: number } {
-  const address = cluster.config.nodes.find((node) => node.id === id)?.[door];
-  if (address === undefined) throw new Error(`there is no ${door} of node ${id}`);
+function addressOf(id: number, listener: 'http' | 'peer' | 'resp' | 'grpc'): { host: string; port: number } {
+  const address = cluster.config.nodes.find((node) => node.id === id)?.[listener];
+  if (address === undefined) throw new Error(`there is no ${listener} of node ${id}`);
   return address;
 }
 
 /** The status of a request on its own connection. */
 async function askOnce(id: number): Promise<number> {
-  const url = new URL('/v1/allow', doorUrl({ http: addressOf(id, 'http') }, cluster.config.tls));
+  const url = new URL('/v1/allow', listenerUrl({ http: addressOf(id, 'http') }, cluster.config.tls));
   const answer = await nodeFetch(url, {
     signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     method: 'POST',
@@ -144,15 +144,15 @@ describe('a cluster with certificates everywhere', () => {
   });
 
   it('tells Prometheus when its certificate expires', async () => {
-    const url = new URL('/metrics', doorUrl({ http: addressOf(1, 'http') }, cluster.config.tls));
+    const url = new URL('/metrics', listenerUrl({ http: addressOf(1, 'http') }, cluster.config.tls));
     const text = await eventually('its metrics', () =>
       unlessHungUp(
         nodeFetch(url, { signal: AbortSignal.timeout(ANSWER_MILLIS_MAX) }).then((answer) => answer.text()),
       ),
     );
-    const told = /^quorate_certificate_expiry_timestamp_seconds\{setting="tls"\} (\d+)$/m.exec(text);
+    const reported = /^quorate_certificate_expiry_timestamp_seconds\{setting="tls"\} (\d+)$/m.exec(text);
     const { validTo } = await eventually('its certificate', () => unlessHungUp(certificateAt(1)));
-    expect(Number(told?.[1]) * 1_000).toBe(Date.parse(validTo));
+    expect(Number(reported?.[1]) * 1_000).toBe(Date.parse(validTo));
   });
 
   it('speaks with nobody who speaks plainly', async () => {
@@ -261,8 +261,8 @@ describe('a cluster with certificates everywhere', () => {
     'stops in time while clients are in the middle of a handshake',
     async () => {
       let openCount = 0;
-      for (const door of ['http', 'resp', 'peer'] as const)
-        opened(connectPlainly(addressOf(2, door))).once('connect', () => (openCount += 1));
+      for (const listener of ['http', 'resp', 'peer'] as const)
+        opened(connectPlainly(addressOf(2, listener))).once('connect', () => (openCount += 1));
       await eventually('they are connected', () => (openCount === 3 ? true : undefined));
       cluster.signal(2, 'SIGTERM');
       expect(await cluster.exitOf(2)).toEqual({ code: 0, signal: null });

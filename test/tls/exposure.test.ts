@@ -5,7 +5,7 @@ import { exposureOf, isLoopback } from '../../src/tls/exposure.ts';
 import { validateTlsSettings } from '../../src/config/tls-settings.ts';
 
 const PEERS = { ca: 'ca.crt', cert: 'n.crt', key: 'n.key' };
-const ALL = { ...PEERS, doors: true } as const;
+const ALL = { ...PEERS, listeners: true } as const;
 
 function at(http: string, peer: string, resp: string): NodeAddress {
   return {
@@ -78,11 +78,11 @@ it('a node does not let in everybody who speaks TLS where other machines can com
 describe('tls in cluster.json', () => {
   it.each([
     [PEERS, PEERS],
-    [{ ...PEERS, doors: false }, PEERS],
+    [{ ...PEERS, listeners: false }, PEERS],
     [ALL, ALL],
     [
-      { ...PEERS, doors: { cert: 'a', key: 'b' } },
-      { ...PEERS, doors: { cert: 'a', key: 'b' } },
+      { ...PEERS, listeners: { cert: 'a', key: 'b' } },
+      { ...PEERS, listeners: { cert: 'a', key: 'b' } },
     ],
   ])('may be %j', (given, read) => {
     expect(validateTlsSettings(given, 'tls')).toEqual(read);
@@ -93,9 +93,9 @@ describe('tls in cluster.json', () => {
     [{ ca: 'a', cert: 'b' }, /^tls\.key must be the path of a file/],
     [{ ...PEERS, ca: '' }, /^tls\.ca must be the path of a file, of 1 to 1024 characters/],
     [{ ...PEERS, certs: 'x' }, /^tls\.certs is not known/],
-    [{ ...PEERS, doors: 'yes' }, /^tls\.doors must be true, false, or an object/],
-    [{ ...PEERS, doors: null }, /^tls\.doors must be an object/],
-    [{ ...PEERS, doors: { cert: 'a' } }, /^tls\.doors\.key must be/],
+    [{ ...PEERS, listeners: 'yes' }, /^tls\.doors must be true, false, or an object/],
+    [{ ...PEERS, listeners: null }, /^tls\.doors must be an object/],
+    [{ ...PEERS, listeners: { cert: 'a' } }, /^tls\.doors\.key must be/],
   ])('must not be %j', (given, message) => {
     expect(() => validateTlsSettings(given, 'tls')).toThrow(message);
   });

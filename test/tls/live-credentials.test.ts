@@ -46,19 +46,19 @@ function warned(): number {
 describe('a new certificate', () => {
   it('is in force after two checks found the same files', async () => {
     await authority.issue(node);
-    await live.look();
+    await live.check();
     expect(replacedCount).toBe(0);
-    await live.look();
+    await live.check();
     expect(replacedCount).toBe(1);
     expect(live.current.cert).toBe(await certificateInFile());
-    await live.look();
-    await live.look();
+    await live.check();
+    await live.check();
     expect(replacedCount).toBe(1);
   });
 
   it('is in force at once on request', async () => {
     await authority.issue(node);
-    await live.look({ isUrgent: true });
+    await live.check({ isUrgent: true });
     expect(live.current.cert).toBe(await certificateInFile());
   });
 
@@ -69,12 +69,12 @@ describe('a new certificate', () => {
     await authority.issue(node);
     for (const kind of ['key', 'cert'] as const) await copyFile(files[kind], before[kind]);
     for (const kind of ['key', 'cert'] as const) await copyFile(old[kind], files[kind]);
-    await live.look({ isUrgent: true });
+    await live.check({ isUrgent: true });
     await copyFile(before.key, files.key);
-    await live.look();
+    await live.check();
     await copyFile(before.cert, files.cert);
-    await live.look();
-    await live.look();
+    await live.check();
+    await live.check();
     expect(lines.filter(({ level }) => level >= 50)).toEqual([]);
     expect(live.current.cert).toBe(await certificateInFile());
   });
@@ -83,14 +83,14 @@ describe('a new certificate', () => {
     const { cert } = live.current;
     const key = await readFile(files.key, 'latin1');
     await writeFile(files.cert, 'broken');
-    for (let i = 0; i < 5; i += 1) await live.look();
+    for (let i = 0; i < 5; i += 1) await live.check();
     expect(live.current.cert).toBe(cert);
     const errors = lines.filter(({ level }) => level >= 50);
     expect(errors).toMatchObject([{ reason: `tls.cert (${files.cert}) holds no certificate in PEM` }]);
     expect(JSON.stringify(lines)).not.toContain(key.split('\n')[1]);
     await authority.issue(node);
-    await live.look();
-    await live.look();
+    await live.check();
+    await live.check();
     expect(replacedCount).toBe(1);
   });
 
@@ -99,7 +99,7 @@ describe('a new certificate', () => {
     const other = await authority.issue({ ...node, nodeId: 2 });
     await copyFile(other.key, files.key);
     await copyFile(other.cert, files.cert);
-    await live.look({ isUrgent: true });
+    await live.check({ isUrgent: true });
     expect(live.current.cert).toBe(cert);
     expect(lines.at(-1)?.reason).toMatch(/is for node 2, but this is node 1/);
   });
@@ -109,12 +109,12 @@ describe('a certificate that expires within thirty days', () => {
   it('is logged as a warning once a day', async () => {
     expect(warned()).toBe(0);
     nowMillis += 61 * DAY_MILLIS;
-    await live.look();
+    await live.check();
     expect(warned()).toBe(1);
-    await live.look();
+    await live.check();
     expect(warned()).toBe(1);
     nowMillis += DAY_MILLIS;
-    await live.look();
+    await live.check();
     expect(warned()).toBe(2);
   });
 });

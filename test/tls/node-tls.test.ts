@@ -28,20 +28,20 @@ async function opened(settings: TlsSettings): Promise<NodeTls> {
 
 describe('a node', () => {
   it('finds its files relative to the folder of cluster.json, and shows the same certificate at its API listeners', async () => {
-    const { peers, doors } = await opened(OWN_TLS_SETTINGS);
+    const { peers, listeners } = await opened(OWN_TLS_SETTINGS);
     const own = await readFile(join(authority.directory, 'certs', 'node-12.crt'), 'latin1');
     expect(peers.credentials.current.cert).toBe(own);
-    expect(doors?.current.cert).toBe(own);
+    expect(listeners?.current.cert).toBe(own);
   });
 
   it('shows another certificate at its doors, of whatever name, or none', async () => {
-    const { doors: _, ...plain } = OWN_TLS_SETTINGS;
-    expect((await opened(plain)).doors).toBeUndefined();
+    const { listeners: _, ...plain } = OWN_TLS_SETTINGS;
+    expect((await opened(plain)).listeners).toBeUndefined();
     const other = { cert: join(authority.directory, 'certs', 'node-13.crt'), key: 'certs/node-13.key' };
-    const { doors } = await opened({ ...plain, doors: other });
-    expect(doors?.current.cert).toBe(await readFile(other.cert, 'latin1'));
-    expect(doors?.current.ca).toBeUndefined();
-    const missing = opened({ ...plain, doors: { ...other, key: 'none' } });
+    const { listeners } = await opened({ ...plain, listeners: other });
+    expect(listeners?.current.cert).toBe(await readFile(other.cert, 'latin1'));
+    expect(listeners?.current.ca).toBeUndefined();
+    const missing = opened({ ...plain, listeners: { ...other, key: 'none' } });
     await expect(missing).rejects.toThrow(/^tls\.doors\.key \(.*none\) is not there$/);
   });
 });

@@ -115,7 +115,7 @@ describe('a node that listens with a certificate', () => {
 
   it('trusts nobody else when its certificate was replaced', async () => {
     await ours.issue(one);
-    await tls.credentials.look({ isUrgent: true });
+    await tls.credentials.check({ isUrgent: true });
     const stranger = new Stranger(port, await foreign.peer(two), forged);
     await stranger.closed();
     const bare = new Stranger(port, undefined, forged);

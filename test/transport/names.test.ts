@@ -63,9 +63,9 @@ it('a name that does not resolve is logged once when that begins, and once when 
   let address: string | undefined;
   const lookups = playLookups(() => address);
   const a = await startPeer(server.address.port);
-  const told = (): string[] => a.lines.filter((line) => line.includes('resolve'));
+  const reported = (): string[] => a.lines.filter((line) => line.includes('resolve'));
   await until('it was looked up three times', () => lookups() >= 3);
-  expect(told()).toEqual([
+  expect(reported()).toEqual([
     expect.stringMatching(
       /"code":"ENOTFOUND".*"the name node-2.quorate.test of node 2 does not resolve: check DNS/,
     ),
@@ -76,5 +76,8 @@ it('a name that does not resolve is logged once when that begins, and once when 
   for (const socket of server.sockets) socket.destroy();
   await until('it is looked up again', () => lookups() > before);
   await a.connectedTo(2);
-  expect(told()).toEqual([expect.any(String), expect.stringContaining(`the name ${NAME} resolves again`)]);
+  expect(reported()).toEqual([
+    expect.any(String),
+    expect.stringContaining(`the name ${NAME} resolves again`),
+  ]);
 });

@@ -72,15 +72,15 @@ const STOOD_STILL_MILLIS = 3_000;
 function watchStandstill(): () => number {
   let longestMillis = 0;
   let lastMillis = performance.now();
-  const look = (): void => {
+  const peek = (): void => {
     const now = performance.now();
     longestMillis = Math.max(longestMillis, now - lastMillis);
     lastMillis = now;
   };
-  const timer = setInterval(look, 50);
+  const timer = setInterval(peek, 50);
   cleanup.add(() => clearInterval(timer));
   return () => {
-    look();
+    peek();
     return longestMillis;
   };
 }

@@ -61,28 +61,28 @@ describe('a warning that may repeat', () => {
     vi.useFakeTimers();
     const { lines, logger } = memory();
     const log = new ThrottledLog<'a' | 'b'>(logger);
-    const told = (): [string, number | undefined][] => lines.map(({ msg, times }) => [msg, times]);
+    const reported = (): [string, number | undefined][] => lines.map(({ msg, times }) => [msg, times]);
     log.warn('a', { i: 0 }, 'bad');
     log.warn('b', {}, 'other');
     for (let i = 1; i <= 1_000; i += 1) {
       log.warn('a', { i }, 'bad');
       vi.advanceTimersByTime(16);
     }
-    expect(told()).toEqual([
+    expect(reported()).toEqual([
       ['bad', undefined],
       ['other', undefined],
       ['bad (the last of several)', 625],
     ]);
     expect(lines[2]).toMatchObject({ level: WARN, i: 625 });
     vi.advanceTimersByTime(10_000);
-    expect(told().slice(3)).toEqual([['bad (the last of several)', 375]]);
+    expect(reported().slice(3)).toEqual([['bad (the last of several)', 375]]);
     vi.advanceTimersByTime(20_000);
     expect(vi.getTimerCount()).toBe(0);
     log.warn('a', {}, 'bad');
-    expect(told().slice(4)).toEqual([['bad', undefined]]);
+    expect(reported().slice(4)).toEqual([['bad', undefined]]);
     log.warn('a', {}, 'bad');
     log.close();
-    expect(told().slice(5)).toEqual([['bad (the last of several)', 1]]);
+    expect(reported().slice(5)).toEqual([['bad (the last of several)', 1]]);
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -61,9 +61,9 @@ describe('an upgrade that is finished while nodes are killed', () => {
       await delay(millis);
       await mixed.kill(victim, 'next');
       const first = await outcome;
-      const told = first instanceof Error ? first.message : first;
+      const reported = first instanceof Error ? first.message : first;
       console.log(
-        `node ${asked} was asked, node ${leader} led, node ${victim} killed after ${millis.toFixed(1)} ms: ${told}`,
+        `node ${asked} was asked, node ${leader} led, node ${victim} killed after ${millis.toFixed(1)} ms: ${reported}`,
       );
       await mixed.cluster.ready();
       // A client that got success may rely on it.

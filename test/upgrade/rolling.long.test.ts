@@ -78,14 +78,14 @@ describe('a cluster that is upgraded node by node', () => {
       const outcome = mixed.finish(asked);
       await delay(drawn(FINISH_KILL_MILLIS_MAX, `node ${victim} is killed, node ${asked} was asked,`));
       await mixed.kill(victim, 'next');
-      const told = await outcome;
-      console.log(told instanceof Error ? told.message : told);
+      const reported = await outcome;
+      console.log(reported instanceof Error ? reported.message : reported);
       await mixed.cluster.ready();
     }
     expect(
       await eventually('it is finished', async () => {
-        const told = await mixed.finish(2);
-        return told instanceof Error ? undefined : told;
+        const reported = await mixed.finish(2);
+        return reported instanceof Error ? undefined : reported;
       }),
     ).toMatch(/^(done: )?the cluster is at version 2/m);
     for (const id of IDS) {

@@ -7,7 +7,7 @@ import { millisOfStep } from '../../src/usage/time-steps.ts';
 
 const NONE = { keys: [], othersMax: 0 };
 
-function told(late?: readonly number[]): NodeUsage {
+function reported(late?: readonly number[]): NodeUsage {
   const usage = { rules: [], history: zeros(12), topFromMinute: 0, allowed: NONE, denied: NONE };
   return late === undefined ? usage : { ...usage, late };
 }
@@ -51,9 +51,9 @@ describe('the times of a minute', () => {
         query,
         untilMinute: 9,
         silent: [],
-        told: new Map(usages.map((usage, i) => [i, usage])),
+        reported: new Map(usages.map((usage, i) => [i, usage])),
       }).history.p99Millis;
-    expect(of([told([13, 0]), told([33, 0]), told()])).toEqual([32, null]);
-    expect(of([told()])).toBeUndefined();
+    expect(of([reported([13, 0]), reported([33, 0]), reported()])).toEqual([32, null]);
+    expect(of([reported()])).toBeUndefined();
   });
 });

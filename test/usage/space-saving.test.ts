@@ -138,10 +138,10 @@ describe('lists added up', () => {
         fc.array(fc.array(unit, { maxLength: 400 }), { maxLength: 4 }),
         capacity,
         fc.integer({ min: 1, max: 20 }),
-        (parts, size, told) => {
+        (parts, size, reported) => {
           const streams = parts.map((draws) => zipf(draws, 60));
           const exact = exactly(streams.flat());
-          const sum = sumOf(streams.map((stream) => cut(listOf(stream, size), told)));
+          const sum = sumOf(streams.map((stream) => cut(listOf(stream, size), reported)));
           for (const { rule, key, count, error } of sum.keys) {
             const name = `${rule}:${key}`;
             const truly = exact.get(name) ?? 0;

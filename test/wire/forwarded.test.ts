@@ -88,8 +88,8 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
     ),
   }),
   fc.record({
-    kind: fc.constant('standing'),
-    standing: fc.record({
+    kind: fc.constant('keyStatus'),
+    keyStatus: fc.record({
       limits: fc.array(limit, { maxLength: 4 }),
       decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
       rulesVersion: natural,
@@ -108,7 +108,7 @@ const record = fc.oneof(
   ),
   fc.record({ ...recorded, isBlocked: fc.constant(true), blockedUntilMillis: fc.integer({ min: 1 }) }),
 );
-const told: fc.Arbitrary<Answer> = fc.oneof(
+const reported: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({
     kind: fc.constant('customer'),
     outcome: fc.record({
@@ -125,13 +125,13 @@ const told: fc.Arbitrary<Answer> = fc.oneof(
   }),
 );
 const answers: fc.Arbitrary<ForwardedAnswer[]> = fc.array(
-  fc.record({ id: natural, answer: fc.oneof(answer, told) }),
+  fc.record({ id: natural, answer: fc.oneof(answer, reported) }),
   {
     maxLength: 5,
   },
 );
-const look = fc.record({
-  ask: fc.constant('look'),
+const peek = fc.record({
+  ask: fc.constant('peek'),
   userId: fc.string({ minLength: 1, unit: 'binary' }),
   ruleId: fc.constantFrom(undefined, 'r'),
 });
@@ -162,7 +162,7 @@ const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
     partition: fc.nat(3),
     relayTo: fc.constantFrom(0, 0, 3),
     request: fc.oneof(
-      look,
+      peek,
       operator,
       fc.record({
         ask: fc.constant('refund'),
@@ -262,9 +262,9 @@ describe('a malformed payload', () => {
   };
   const decision = { ...decided, decided: { term: 1, index: 1, timeMillis: 1 }, rulesVersion: 1 };
 
-  const looking = (looks: readonly number[], requests: readonly BatchedRequest[]): Buffer => {
+  const checking = (peeks: readonly number[], requests: readonly BatchedRequest[]): Buffer => {
     const batch = entryOf(requests);
-    return Buffer.from([...ways, looks.length, ...looks, batch.length, ...batch]);
+    return Buffer.from([...ways, peeks.length, ...peeks, batch.length, ...batch]);
   };
 
   it('of requests is a FrameError', () => {
@@ -279,16 +279,16 @@ describe('a malformed payload', () => {
 
   it('of looks is a FrameError: one that is not there, one twice, one that asks for a grant', () => {
     const two = [{ userId: 'ada' }, { userId: 'bob', ruleId: 'r', cost: 2, timestampMillis: 1 }];
-    expect(decodeRequests(looking([0, 1], two))).toMatchObject([
-      { request: { ask: 'look', userId: 'ada' } },
-      { request: { ask: 'look', userId: 'bob', ruleId: 'r', cost: 2, timestampMillis: 1 } },
+    expect(decodeRequests(checking([0, 1], two))).toMatchObject([
+      { request: { ask: 'peek', userId: 'ada' } },
+      { request: { ask: 'peek', userId: 'bob', ruleId: 'r', cost: 2, timestampMillis: 1 } },
     ]);
-    for (const looks of [[2], [0, 0], [1, 0]])
-      expect(() => decodeRequests(looking(looks, two))).toThrow(FrameError);
+    for (const peeks of [[2], [0, 0], [1, 0]])
+      expect(() => decodeRequests(checking(peeks, two))).toThrow(FrameError);
     const refund = { ask: 'refund', userId: 'bob', requestId: 'q' } as const;
-    expect(() => decodeRequests(looking([1], [two[0]!, refund]))).toThrow(FrameError);
+    expect(() => decodeRequests(checking([1], [two[0]!, refund]))).toThrow(FrameError);
     for (const more of [{ requestId: 'q' }, { settle: true } as const])
-      expect(() => decodeRequests(looking([1], [two[0]!, { ...two[1]!, ...more }]))).toThrow(FrameError);
+      expect(() => decodeRequests(checking([1], [two[0]!, { ...two[1]!, ...more }]))).toThrow(FrameError);
   });
 
   it('of answers is a FrameError', () => {

@@ -9,11 +9,11 @@ import { decodeNodeReport, encodeNodeReport, type NodeReport } from '../../src/w
 import { decodeRoom, encodeRoom } from '../../src/wire/memory-report.ts';
 import {
   decodeUsageQuestion,
-  decodeUsageTold,
+  decodeUsageReport,
   encodeUsageQuestion,
-  encodeUsageTold,
+  encodeUsageReport,
   type UsageQuestion,
-  type UsageTold,
+  type UsageReported,
 } from '../../src/wire/usage.ts';
 
 interface Kind<T> {
@@ -159,9 +159,9 @@ const KINDS = {
       [1, 1, null, 101, 5],
     ],
   }),
-  usageTold: kind<UsageTold>({
-    encode: encodeUsageTold,
-    decode: decodeUsageTold,
+  usageReported: kind<UsageReported>({
+    encode: encodeUsageReport,
+    decode: decodeUsageReport,
     samples: [
       {
         id: 7,

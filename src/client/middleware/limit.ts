@@ -155,16 +155,16 @@ async function permitRequest<R>(
     if (id === undefined) return undefined;
     return { userId: keyOf(id), ...rest };
   }
-  const told: Record<string, string> = {};
+  const reported: Record<string, string> = {};
   const found = Object.entries(descriptors ?? {}).map(
     async ([name, of]) => [name, await of(request, facts)] as const,
   );
   for (const [name, said] of await Promise.all(found)) {
     // Empty text is a valid descriptor value, other than in an id.
     const value = said === '' ? said : knownId(said);
-    if (value !== undefined) told[name] = value;
+    if (value !== undefined) reported[name] = value;
   }
-  return Object.keys(told).length === 0 ? undefined : { descriptors: told, ...rest };
+  return Object.keys(reported).length === 0 ? undefined : { descriptors: reported, ...rest };
 }
 
 function headersOf(answer: PermitAnswer, forms: readonly RateLimitHeaders[], wallMillis: number): Headers {
@@ -172,8 +172,8 @@ function headersOf(answer: PermitAnswer, forms: readonly RateLimitHeaders[], wal
   const { allowed, rule: ruleId, limit, remaining, resetMillis, windowMillis } = answer;
   // A grant has no retry-after, so the headers use the time until the whole limit is free. That is too long at worst.
   const retryAfterMillis = answer.kind === 'denied' ? (answer.retryAfterMillis ?? 0) : 0;
-  const standing = { allowed, ruleId, limit, remaining, resetMillis, windowMillis, retryAfterMillis };
-  return rateLimitHeaders(standing, forms, wallMillis);
+  const limitStatus = { allowed, ruleId, limit, remaining, resetMillis, windowMillis, retryAfterMillis };
+  return rateLimitHeaders(limitStatus, forms, wallMillis);
 }
 
 function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): Verdict {
@@ -181,16 +181,16 @@ function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): V
     const { retryAfterMillis: untilEnd } = answer;
     const retryAfter = untilEnd === undefined ? undefined : Math.max(1, secondsCeil(untilEnd));
     const error = { type: 'blocked', message: blockedMessage(retryAfter) };
-    const told = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
-    return refusal(BLOCKED_STATUS, told, body ?? { error });
+    const reported = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
+    return refusal(BLOCKED_STATUS, reported, body ?? { error });
   }
   if (answer.kind === 'unmatched')
     return refusal(UNMATCHED_STATUS, {}, body ?? { error: { type: UNMATCHED, message: UNMATCHED_MESSAGE } });
   const { retryAfterMillis } = answer as { retryAfterMillis?: number };
   const isHopeless = answer.kind === 'denied' && retryAfterMillis === undefined;
   const retryAfter = isHopeless ? undefined : Math.max(1, secondsCeil(retryAfterMillis ?? 0));
-  const told = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
-  const headers = { ...limitHeaders, ...told, ...restoredHeaders(restoredMillisOf(answer)) };
+  const reported = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
+  const headers = { ...limitHeaders, ...reported, ...restoredHeaders(restoredMillisOf(answer)) };
   return refusal(ALLOW_STATUS.denied, headers, body ?? { error: errorOf(answer, retryAfter) });
 }
 

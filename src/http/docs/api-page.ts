@@ -53,13 +53,13 @@ ${groups.join('\n')}<h2>Schemas</h2>${schemas.join('\n')}`,
   );
 }
 
-function operationHtml(told: { method: string; path: string; operation: Operation }): string {
-  const { summary, description, parameters = [], requestBody, responses } = told.operation;
+function operationHtml(reported: { method: string; path: string; operation: Operation }): string {
+  const { summary, description, parameters = [], requestBody, responses } = reported.operation;
   const asked = parameters.map(({ name = '', ...each }) =>
     rowHtml(`<code>${escaped(name)}</code>`, escaped(each.in ?? ''), describedHtml(each)),
   );
   const answers = Object.entries(responses).map(([status, each]) => rowHtml(status, describedHtml(each)));
-  return `<details><summary><span class="method">${told.method.toUpperCase()}</span> <code>${escaped(told.path)}</code> ${escaped(summary)}</summary><div>
+  return `<details><summary><span class="method">${reported.method.toUpperCase()}</span> <code>${escaped(reported.path)}</code> ${escaped(summary)}</summary><div>
 <p>${escaped(description)}</p><table>${asked.join('')}</table>
 ${requestBody === undefined ? '' : `<h4>Body</h4>${describedHtml(requestBody)}`}
 <h4>Answers</h4><table>${answers.join('')}</table></div></details>

@@ -23,7 +23,7 @@ export class IdleSurvey {
   }
 
   /** Continues at group time `nowMillis`. Returns how many items it visited, at most `visitsMax`. */
-  look(visitsMax: number, nowMillis: number): number {
+  check(visitsMax: number, nowMillis: number): number {
     this.#nowMillis = nowMillis;
     for (let visits = 0; visits < visitsMax; visits += 1) {
       const { done, value: fromMillis } = this.#times.next();

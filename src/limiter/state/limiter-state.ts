@@ -253,12 +253,12 @@ export class LimiterState {
     // in that millisecond; then the same timestamp could belong to a different grant.
     const id = this.memory.find(this.requestKey, timeMillis + 1);
     if (id === NONE) return undefined;
-    const telling = this.memory.tellingOf(id);
-    const grant = this.memory.view(telling);
+    const reporting = this.memory.reportingOf(id);
+    const grant = this.memory.view(reporting);
     if (grant.isRefunded) return grant;
     for (const limit of this.memory.limitsOf(id)) this.#refundLimit(limit);
     this.changedMillis = timeMillis;
-    return this.memory.view(telling);
+    return this.memory.view(reporting);
   }
 
   #refundLimit(id: number): void {

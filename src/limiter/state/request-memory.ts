@@ -85,16 +85,16 @@ export class RequestMemory {
    * The limit whose numbers were reported for the request of `first`: the first with the least remaining, as in
    * `jointGrant`.
    */
-  tellingOf(first: number): number {
-    let telling = first;
+  reportingOf(first: number): number {
+    let reporting = first;
     let least = Infinity;
     for (const id of this.limitsOf(first)) {
       const { remaining } = this.view(id);
       if (remaining >= least) continue;
       least = remaining;
-      telling = id;
+      reporting = id;
     }
-    return telling;
+    return reporting;
   }
 
   /** Points to a grant. Valid until the next lookup or change. */

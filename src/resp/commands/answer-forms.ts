@@ -2,9 +2,9 @@
  * Formats the answers about a user in the forms of the commands. Only a decision can say `allowed`, or that no rule
  * limits the request.
  */
-import type { ConflictingId, Invalid, LimitStanding, Unavailable } from '../../api/answer.ts';
+import type { ConflictingId, Invalid, LimitStatus, Unavailable } from '../../api/answer.ts';
 import type { AskAnswer } from '../../api/question.ts';
-import type { LookAnswer } from '../../api/look.ts';
+import type { PeekAnswer } from '../../api/peek.ts';
 import type { RefundQuestionAnswer } from '../../api/refund.ts';
 import { UNAVAILABLE } from '../../api/refusals.ts';
 import { UNMATCHED } from '../../api/unmatched.ts';
@@ -21,8 +21,8 @@ const NO_LIMIT = -1;
  */
 const NO_WAIT = -1;
 
-function waitOf(standing: LimitStanding & { readonly isBlocked?: true }): number {
-  return waitHelps(standing) ? standing.retryAfterMillis : NO_WAIT;
+function waitOf(keyStatus: LimitStatus & { readonly isBlocked?: true }): number {
+  return waitHelps(keyStatus) ? keyStatus.retryAfterMillis : NO_WAIT;
 }
 
 /** The last element of a denial because no rule matches. */
@@ -33,7 +33,7 @@ const RESTORED = 'RESTORED';
 
 /**
  * Writes the answer of `ALLOW`: `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`. It is always five
- * integers, so that clients can parse every answer the same way; `MATCH` and `LOOK` give the reason. Special cases:
+ * integers, so that clients can parse every answer the same way; `MATCH` and `PEEK` give the reason. Special cases:
  *
  * - blocked, or denied because no rule matches: `[0, 0, 0, -1, 0]`; with the wait if the block has an end
  * - no rule limits the request: `[1, -1, -1, 0, 0]`
@@ -67,18 +67,18 @@ export function matchReply(answer: AskAnswer): Reply {
 }
 
 /**
- * The answer of `LOOK`: for each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`,
+ * The answer of `PEEK`: for each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`,
  * possibly with `RESTORED` at the end. It is never five integers, so it cannot be mistaken for a grant. If no rule
  * matches the key and such requests are denied: one row with the name `unmatched`.
  */
-export function standingReply(answer: LookAnswer): Reply {
+export function statusReply(answer: PeekAnswer): Reply {
   switch (answer.kind) {
-    case 'standing':
-      if (answer.standing.isUnmatched === true) return [[UNMATCHED, 0, 0, NO_WAIT, 0, 0]];
-      return answer.standing.limits.map((standing) => {
-        const { ruleId, limit, remaining, resetMillis, windowMillis } = standing;
-        const row = [ruleId, limit, remaining, waitOf(standing), resetMillis, windowMillis];
-        return standing.restoredMillis === undefined ? row : [...row, RESTORED];
+    case 'keyStatus':
+      if (answer.keyStatus.isUnmatched === true) return [[UNMATCHED, 0, 0, NO_WAIT, 0, 0]];
+      return answer.keyStatus.limits.map((keyStatus) => {
+        const { ruleId, limit, remaining, resetMillis, windowMillis } = keyStatus;
+        const row = [ruleId, limit, remaining, waitOf(keyStatus), resetMillis, windowMillis];
+        return keyStatus.restoredMillis === undefined ? row : [...row, RESTORED];
       });
     case 'invalid':
       return failed(answer.message);

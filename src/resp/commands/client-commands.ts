@@ -33,11 +33,11 @@ export const CLIENT = container(
       'INFO',
       2,
       'Describes this connection',
-      ({ session, door }) => `${session.describe(door.monotonicMillis())}\n`,
+      ({ session, listener }) => `${session.describe(listener.monotonicMillis())}\n`,
     ),
-    subcommand('LIST', -2, 'Describes all connections', ({ door }) => {
-      const nowMillis = door.monotonicMillis();
-      return [...door.sessions()].map((session) => `${session.describe(nowMillis)}\n`).join('');
+    subcommand('LIST', -2, 'Describes all connections', ({ listener }) => {
+      const nowMillis = listener.monotonicMillis();
+      return [...listener.sessions()].map((session) => `${session.describe(nowMillis)}\n`).join('');
     }),
     subcommand('NO-EVICT', 3, 'Accepted: no connection is evicted', onOrOff),
     subcommand('NO-TOUCH', 3, 'Accepted: there is nothing to touch', onOrOff),

@@ -32,13 +32,13 @@ interface LedRange {
 export const CLUSTER = container(
   { name: 'CLUSTER', arity: -2, flags: FLAGS, summary: 'Which node leads which slots' },
   [
-    subcommand('SLOTS', 2, 'Ranges of slots, each with the node that leads it', ({ door }) =>
-      ledRanges(door.node.cluster()).map(({ first, last, leader }) => [first, last, slotsNode(leader)]),
+    subcommand('SLOTS', 2, 'Ranges of slots, each with the node that leads it', ({ listener }) =>
+      ledRanges(listener.node.cluster()).map(({ first, last, leader }) => [first, last, slotsNode(leader)]),
     ),
     subcommand('SHARDS', 2, 'Nodes, each with the slots it leads', shards),
     subcommand('NODES', 2, 'Nodes and the slots they lead, a line each', nodes),
     subcommand('INFO', 2, 'How many slots have a leader', info),
-    subcommand('MYID', 2, 'The id of this node', ({ door }) => nodeName(door.node.cluster().self.id)),
+    subcommand('MYID', 2, 'The id of this node', ({ listener }) => nodeName(listener.node.cluster().self.id)),
     subcommand('KEYSLOT', 3, 'The slot of a key', ({ args }) => {
       const key = args.text(2);
       return key === undefined ? notUtf8('key') : keySlot(key);
@@ -97,8 +97,8 @@ function slotsNode({ id, host, port }: Endpoint): Reply {
   return [host, port, nodeName(id), []];
 }
 
-function shards({ door }: Call): Reply {
-  const report = door.node.cluster();
+function shards({ listener }: Call): Reply {
+  const report = listener.node.cluster();
   const ranges = ledRanges(report);
   return [...endpoints(report).values()].map((node) =>
     mapOf({
@@ -118,8 +118,8 @@ function shards({ door }: Call): Reply {
   );
 }
 
-function nodes({ door }: Call): Reply {
-  const report = door.node.cluster();
+function nodes({ listener }: Call): Reply {
+  const report = listener.node.cluster();
   const ranges = ledRanges(report);
   const lines = [...endpoints(report).values()].map(({ id, host, port, isUp }) => {
     const flags = id === report.self.id ? 'myself,master' : 'master';
@@ -133,8 +133,8 @@ function nodes({ door }: Call): Reply {
   return lines.join('');
 }
 
-function info({ door }: Call): Reply {
-  const report = door.node.cluster();
+function info({ listener }: Call): Reply {
+  const report = listener.node.cluster();
   const ranges = ledRanges(report);
   const assigned = ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0);
   const fields = {

@@ -12,19 +12,19 @@ const COMMAND_ARGUMENT = 2;
 export const COMMAND = container(
   { name: 'COMMAND', arity: -1, flags: FLAGS, summary: 'Describes all commands' },
   [
-    subcommand('COUNT', 2, 'How many commands there are', ({ door }) => door.commands.all.length),
-    subcommand('LIST', 2, 'The names of all commands', ({ door }) =>
-      door.commands.all.map(({ name }) => name.toLowerCase()),
+    subcommand('COUNT', 2, 'How many commands there are', ({ listener }) => listener.commands.all.length),
+    subcommand('LIST', 2, 'The names of all commands', ({ listener }) =>
+      listener.commands.all.map(({ name }) => name.toLowerCase()),
     ),
-    subcommand('INFO', -2, 'Describes some commands', ({ args, door }) =>
+    subcommand('INFO', -2, 'Describes some commands', ({ args, listener }) =>
       args.count === 2
-        ? describedAll(door.commands.all)
-        : named(args.count, (i) => door.commands.get(args, i)),
+        ? describedAll(listener.commands.all)
+        : named(args.count, (i) => listener.commands.get(args, i)),
     ),
     subcommand('DOCS', -2, 'Says what commands are for', docs),
     subcommand('GETKEYS', -3, 'Which arguments of a command are keys', keysOf),
   ],
-  ({ door }) => describedAll(door.commands.all),
+  ({ listener }) => describedAll(listener.commands.all),
 );
 
 function subcommand(name: string, arity: number, summary: string, run: (call: Call) => Reply): Command {
@@ -69,11 +69,11 @@ function describe({ name, arity, flags, key, subcommands }: Command, container =
   return [path, arity, setOf(flags.map((flag) => simple(flag))), key, key, step, setOf([]), [], [], inner];
 }
 
-function docs({ args, door }: Call): Reply {
-  if (args.count === 2) return { kind: 'map', entries: documentedAll(door.commands.all) };
+function docs({ args, listener }: Call): Reply {
+  if (args.count === 2) return { kind: 'map', entries: documentedAll(listener.commands.all) };
   const entries: Documented[] = [];
   for (let i = 2; i < args.count; i += 1) {
-    const command = door.commands.get(args, i);
+    const command = listener.commands.get(args, i);
     if (command !== undefined) entries.push(documentation(command));
   }
   return { kind: 'map', entries };
@@ -88,8 +88,8 @@ function document({ name, summary, subcommands }: Command, container = ''): Docu
   return [path, mapOf({ summary: `${summary}.`, since: '1.0.0', group: GROUP, ...inner })];
 }
 
-function keysOf({ args, door }: Call): Reply {
-  const command = door.commands.get(args, COMMAND_ARGUMENT);
+function keysOf({ args, listener }: Call): Reply {
+  const command = listener.commands.get(args, COMMAND_ARGUMENT);
   if (command === undefined) return failed('Invalid command specified');
   if (command.key === 0) return failed('The command has no key arguments');
   const key = COMMAND_ARGUMENT + command.key;

@@ -106,8 +106,8 @@ function ping({ args, session }: Call): Reply {
 
 /** `HELLO [2|3 [AUTH default token] [SETNAME name]]`. Either all of it succeeds, or nothing changes. */
 function hello(call: Call): Reply {
-  const { args, session, door } = call;
-  const { access } = door.node;
+  const { args, session, listener } = call;
+  const { access } = listener.node;
   let shown: Exclude<Shown, ErrorReply> | undefined;
   let version: RespVersion = session.version;
   let name: string | undefined;
@@ -139,7 +139,7 @@ function hello(call: Call): Reply {
   session.name = name ?? session.name;
   return mapOf({
     server: 'quorate',
-    version: door.version,
+    version: listener.version,
     proto: version,
     id: session.id,
     mode: 'cluster',
@@ -157,8 +157,8 @@ type Shown = { readonly id: string | undefined } | ErrorReply;
  * @param user the index of the argument with the user's name, which must be `default`; 0: there is none
  * @param password the index of the argument with the token
  */
-function showToken({ args, session, door }: Call, user: number, password: number): Shown {
-  const { access } = door.node;
+function showToken({ args, session, listener }: Call, user: number, password: number): Shown {
+  const { access } = listener.node;
   const mode = access.mode();
   const isDefault = user === 0 || args.is(user, 'DEFAULT');
   const caller = isDefault ? access.callerOf(args.text(password) ?? '') : undefined;

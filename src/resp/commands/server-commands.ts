@@ -1,5 +1,5 @@
 /** `INFO`, `DBSIZE` and `CONFIG`: commands with which clients and tools inspect a server. */
-import type { Call, Command, DoorState } from '../command.ts';
+import type { Call, Command, ListenerState } from '../command.ts';
 import { container } from '../command-table.ts';
 import type { Reply } from '../reply.ts';
 
@@ -14,7 +14,7 @@ const CONFIGURED = { save: '', appendonly: 'yes' };
 /** The most bytes of a name that are compared. */
 const SHOWN_BYTES_MAX = 64;
 
-type Section = (door: DoorState) => Readonly<Record<string, string | number>>;
+type Section = (listener: ListenerState) => Readonly<Record<string, string | number>>;
 
 const SECTIONS: Readonly<Record<string, Section>> = {
   Server: ({ version, monotonicMillis, startedMillis, port }) => ({
@@ -88,14 +88,14 @@ function configGet({ args }: Call): Reply {
   return { kind: 'map', entries: Object.entries(CONFIGURED).filter(([name]) => wanted.has(name)) };
 }
 
-function info({ args, door }: Call): Reply {
+function info({ args, listener }: Call): Reply {
   const wanted = new Set<string>();
   for (let i = 1; i < args.count; i += 1) wanted.add(args.shown(i, SHOWN_BYTES_MAX).toLowerCase());
   const isAll = wanted.size === 0 || ALL_SECTIONS.some((name) => wanted.has(name));
   return Object.entries(SECTIONS)
     .filter(([name]) => isAll || wanted.has(name.toLowerCase()))
     .map(([name, section]) => {
-      const fields = Object.entries(section(door)).map(([field, value]) => `${field}:${value}\r\n`);
+      const fields = Object.entries(section(listener)).map(([field, value]) => `${field}:${value}\r\n`);
       return `# ${name}\r\n${fields.join('')}`;
     })
     .join('\r\n');

@@ -2,7 +2,7 @@
  * `CL.THROTTLE key max_burst count period [quantity]`, the command of redis-cell: the limit comes with every request.
  * A key has one state, to which the numbers of each command are applied.
  */
-import type { LookQuestion } from '../../api/look.ts';
+import type { PeekQuestion } from '../../api/peek.ts';
 import { invalidInUser, questionOf } from '../../api/question.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { type StatedThrottle, statedThrottleId } from '../../api/stated-rule.ts';
@@ -10,7 +10,7 @@ import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';
 import { notUtf8 } from './grant-options.ts';
-import { throttleStanding, writeThrottle } from './throttle-forms.ts';
+import { throttleStatus, writeThrottle } from './throttle-forms.ts';
 
 /** The most bytes of an argument that an error shows. */
 const SHOWN_BYTES_MAX = 64;
@@ -71,9 +71,9 @@ function runThrottle(call: Call): Reply | undefined {
  * Answers a command with quantity 0, or with more than can ever be granted: it returns the status, and nothing
  * reaches the log.
  */
-function peek(call: Call, question: LookQuestion, quantity: number): void {
+function peek(call: Call, question: PeekQuestion, quantity: number): void {
   const reply = call.answerLater(0);
-  call.door.node.look(question, (answer) => reply(throttleStanding(answer, quantity)));
+  call.listener.node.peek(question, (answer) => reply(throttleStatus(answer, quantity)));
 }
 
 /**

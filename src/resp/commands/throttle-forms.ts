@@ -1,6 +1,6 @@
 /** Formats the answers of `CL.THROTTLE`: the five integers of redis-cell. */
 import type { AskAnswer } from '../../api/question.ts';
-import type { LookAnswer } from '../../api/look.ts';
+import type { PeekAnswer } from '../../api/peek.ts';
 import { secondsCeil } from '../../api/rate-limit-headers.ts';
 import { parseStatedThrottle, type StatedThrottle } from '../../api/stated-rule.ts';
 import { waitHelps } from '../../api/waiting.ts';
@@ -38,12 +38,12 @@ export function writeThrottle(writer: ReplyWriter, answer: AskAnswer, quantity: 
  * The answer to a peek at one limit, for a `quantity` of 0 or one that can never be granted. Other commands may have
  * used the same key with larger bursts. Then the key is limited even for quantity 0, until that excess has drained.
  */
-export function throttleStanding(answer: LookAnswer, quantity: number): Reply {
-  if (answer.kind !== 'standing') return refusal(answer);
-  const [standing] = answer.standing.limits;
-  const throttle = parseStatedThrottle(standing?.ruleId ?? '');
-  if (standing === undefined || throttle === undefined) return failed('there is no such limit');
-  const { remaining, resetMillis } = standing;
+export function throttleStatus(answer: PeekAnswer, quantity: number): Reply {
+  if (answer.kind !== 'keyStatus') return refusal(answer);
+  const [keyStatus] = answer.keyStatus.limits;
+  const throttle = parseStatedThrottle(keyStatus?.ruleId ?? '');
+  if (keyStatus === undefined || throttle === undefined) return failed('there is no such limit');
+  const { remaining, resetMillis } = keyStatus;
   const { maxBurst, count, periodMillis } = throttle;
   const limit = maxBurst + 1;
   const beyondMillis = nominalMillis(resetMillis, throttle) - (limit * periodMillis) / count;

@@ -19,9 +19,9 @@ function command(name: string, summary: string, run: (call: Call) => Reply): Com
   return { name, arity: 1, flags: FLAGS, key: 0, summary, inTransaction: 'runs', run };
 }
 
-function multi({ session, door }: Call): Reply {
+function multi({ session, listener }: Call): Reply {
   if (session.transaction !== undefined) return failed('MULTI calls can not be nested');
-  session.transaction = new Transaction(door.monotonicMillis());
+  session.transaction = new Transaction(listener.monotonicMillis());
   return OK;
 }
 

@@ -1,24 +1,24 @@
-/** `LOOK` and `REFUND`: the status of a user, and the refund of a grant. */
+/** `PEEK` and `REFUND`: the status of a user, and the refund of a grant. */
 import { invalidInUser, questionOf } from '../../api/question.ts';
 import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
 import { notUtf8 } from './grant-options.ts';
-import { refundReply, standingReply } from './answer-forms.ts';
+import { refundReply, statusReply } from './answer-forms.ts';
 
-/** The most bytes of one row of `LOOK`: a rule id of 128 bytes, five numbers, and the framing. */
+/** The most bytes of one row of `PEEK`: a rule id of 128 bytes, five numbers, and the framing. */
 const ROW_BYTES_MAX = 256;
 
-/** `LOOK key [RULE r]`: a peek at the status of a user. */
-const LOOK: Command = {
-  name: 'LOOK',
+/** `PEEK key [RULE r]`: a peek at the status of a user. */
+const PEEK: Command = {
+  name: 'PEEK',
   isShed: true,
   arity: -2,
   flags: ['readonly', 'fast'],
   key: 1,
   summary:
     'Reads the status of a user under every rule or one, and counts nothing. Returns for each its id, limit, remaining, milliseconds until one more would be granted, until the whole limit is free, and of the window',
-  run: runLook,
+  run: runPeek,
 };
 
 /** `REFUND key ID requestId [RULE r]`. */
@@ -33,10 +33,10 @@ const REFUND: Command = {
   run: runRefund,
 };
 
-/** `LOOK` and `REFUND`. */
-export const USER_COMMANDS: readonly Command[] = [LOOK, REFUND];
+/** `PEEK` and `REFUND`. */
+export const USER_COMMANDS: readonly Command[] = [PEEK, REFUND];
 
-function runLook(call: Call): Reply | undefined {
+function runPeek(call: Call): Reply | undefined {
   const { args } = call;
   const isOfOneRule = args.count === 4 && args.is(2, 'RULE');
   if (args.count > 2 && !isOfOneRule) return SYNTAX_ERROR;
@@ -46,10 +46,10 @@ function runLook(call: Call): Reply | undefined {
   if (isOfOneRule && rule === undefined) return notUtf8('rule');
   const invalid = invalidInUser({ userId, rule });
   if (invalid !== undefined) return failed(invalid.message);
-  const { node } = call.door;
+  const { node } = call.listener;
   const rows = isOfOneRule ? 1 : (node.rules()?.rules.length ?? 1);
   const reply = call.answerLater(rows * ROW_BYTES_MAX);
-  node.look({ key: userKey(userId) ?? GLOBAL_KEY, rule }, (answer) => reply(standingReply(answer)));
+  node.peek({ key: userKey(userId) ?? GLOBAL_KEY, rule }, (answer) => reply(statusReply(answer)));
   return undefined;
 }
 
@@ -66,7 +66,7 @@ function runRefund(call: Call): Reply | undefined {
   const invalid = invalidInUser({ userId, requestId, rule });
   if (invalid !== undefined) return failed(invalid.message);
   const reply = call.answerLater(0);
-  call.door.node.refund({ ...questionOf({ userId, rule }), requestId }, (answer) =>
+  call.listener.node.refund({ ...questionOf({ userId, rule }), requestId }, (answer) =>
     reply(refundReply(answer)),
   );
   return undefined;

@@ -72,7 +72,7 @@ describe('a simulated cluster', () => {
     const calm = openLoop(shape, OPEN, { seconds: 0.5, trouble: 'none' });
     const death = openLoop(shape, OPEN, { seconds: 0.5, trouble: 'death' });
     expect(death.p99Millis).toBeGreaterThan(5 * calm.p99Millis);
-    expect(death.unansweredShare).toBeLessThan(0.01);
+    expect(death.unansweredFraction).toBeLessThan(0.01);
   });
 });
 

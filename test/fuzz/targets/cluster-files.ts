@@ -29,7 +29,7 @@ function runMembers(input: Buffer): Outcome {
 function runFloor(input: Buffer): Outcome {
   const text = input
     .toString('latin1')
-    .replace(/^(.*) crc \d+\n$/s, (_, told: string) => `${told} crc ${crc32(told)}\n`);
+    .replace(/^(.*) crc \d+\n$/s, (_, reported: string) => `${reported} crc ${crc32(reported)}\n`);
   const read = readOr([DamageFound], () => parseFloor(text));
   if ('refused' in read) return read.refused;
   promise(Number.isSafeInteger(read.value.batch), `${read.value.batch} is the number of a batch`);

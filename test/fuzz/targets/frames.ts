@@ -77,8 +77,8 @@ function runPeerMessages(input: Buffer): Outcome {
   return `read ${read.value[0]?.kind ?? ''}`;
 }
 
-const look = fc.record({
-  ask: fc.constant('look' as const),
+const peek = fc.record({
+  ask: fc.constant('peek' as const),
   userId,
   ruleId: fc.constantFrom(undefined, 'r'),
 });
@@ -87,7 +87,7 @@ const forwarded: fc.Arbitrary<ForwardedRequest> = fc.record({
   budgetMillis: natural,
   partition: fc.nat(3),
   relayTo: fc.constantFrom(0, 3),
-  request: fc.oneof(look, batchedRequest, customerRequest),
+  request: fc.oneof(peek, batchedRequest, customerRequest),
 });
 
 function runRequests(input: Buffer): Outcome {
@@ -143,8 +143,8 @@ const answer: fc.Arbitrary<ForwardedAnswer['answer']> = fc.oneof(
     ),
   }),
   fc.record({
-    kind: fc.constant('standing' as const),
-    standing: fc.record(
+    kind: fc.constant('keyStatus' as const),
+    keyStatus: fc.record(
       { limits, decided, rulesVersion: natural, isBlocked: fc.constant(true as const) },
       { requiredKeys: ['limits', 'decided', 'rulesVersion'] },
     ),

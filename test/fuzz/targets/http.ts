@@ -7,9 +7,9 @@ import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX, USER_ID_BYTES_MAX } from '../../../sr
 import { parseAllowBody } from '../../../src/http/allow-body.ts';
 import { InvalidBodyError, parseJsonBody, UnsupportedBodyError } from '../../../src/http/json-body.ts';
 import { headerUserOf } from '../../../src/http/user-header.ts';
-import { HTTP_LIMITS } from '../../../src/http/door-init.ts';
+import { HTTP_LIMITS } from '../../../src/http/http-listener-init.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../../../src/config/http-settings.ts';
-import { Door } from '../../http/fixtures.ts';
+import { Listener } from '../../http/fixtures.ts';
 import { type Outcome, promise, readOr, type Target } from '../target.ts';
 import { nearJson } from './json.ts';
 import { address, requestBody, shortText } from './made.ts';
@@ -67,11 +67,11 @@ function runHeaders(input: Buffer): Outcome {
 }
 
 const METHODS = ['POST', 'PUT', 'GET', 'DELETE', 'HEAD', 'PATCH', 'OPTIONS'] as const;
-let opened: Door | undefined;
+let opened: Listener | undefined;
 
 /** A node that answers every request, for all inputs. */
-function door(): Door {
-  opened ??= new Door(HTTP_LIMITS, {
+function listener(): Listener {
+  opened ??= new Listener(HTTP_LIMITS, {
     ...HTTP_SETTINGS_DEFAULTS,
     userHeader: USER_HEADER,
     trustedProxies: ['127.0.0.1', '10.0.0.0/8'],
@@ -80,7 +80,7 @@ function door(): Door {
 }
 
 /** `METHOD url`, a line for each header, an empty line, and the body. */
-async function runDoor(input: Buffer): Promise<Outcome> {
+async function runListener(input: Buffer): Promise<Outcome> {
   const end = input.indexOf('\n\n');
   const [first = '', ...lines] = input.toString('latin1', 0, end === -1 ? input.length : end).split('\n');
   const [verb = '', url = ''] = first.split(' ');
@@ -91,7 +91,7 @@ async function runDoor(input: Buffer): Promise<Outcome> {
   const headers = Object.fromEntries(
     headersIn(lines.join('\n')).filter(([name, value]) => /^[a-z-]+$/.test(name) && !/[\0\r]/.test(value)),
   );
-  const played = door();
+  const played = listener();
   const payload = end === -1 ? Buffer.alloc(0) : input.subarray(end + 2);
   const hasBody = method !== 'GET' && method !== 'HEAD';
   const response = await played.app.inject({ method, url, headers, ...(hasBody && { payload }) });
@@ -116,16 +116,17 @@ function isReadable(body: string): boolean {
 }
 
 /** Checks that all requests that reached the node are within bounds. */
-function checkAsked({ asked, listed, looks, refunds, ...more }: Door): void {
+function checkAsked({ asked, listed, peeks, refunds, ...more }: Listener): void {
   for (const question of [...asked, ...refunds])
     promise(invalidInQuestion(question) === undefined, 'a question within bounds');
   for (const request of listed) promise(invalidInListed(request) === undefined, 'lists within bounds');
-  for (const { key, rule: named } of looks) {
+  for (const { key, rule: named } of peeks) {
     promise(isBoundedText(key, KEY_BYTES_MAX), 'a key within its bounds');
     promise(named === undefined || isBoundedText(named, RULE_ID_BYTES_MAX), 'a rule within its bounds');
   }
-  const { told, observed, usageAsked, changes } = more;
-  for (const list of [asked, listed, looks, refunds, told, observed, usageAsked, changes]) list.length = 0;
+  const { reported, observed, usageAsked, changes } = more;
+  for (const list of [asked, listed, peeks, refunds, reported, observed, usageAsked, changes])
+    list.length = 0;
 }
 
 const json = 'content-type: application/json';
@@ -231,7 +232,7 @@ export const HTTP: readonly Target[] = [
     run: runHeaders,
   },
   {
-    name: 'http-door',
+    name: 'http-listener',
     parser: 'all routes of the HTTP door: addresses, headers, bodies',
     sound: fc.oneof(
       simple.map((text) => Buffer.from(text)),
@@ -241,6 +242,6 @@ export const HTTP: readonly Target[] = [
     words: [...WORDS, ...HEADER_WORDS],
     bytesMax: 8_192,
     bytesPerByteMax: 2_048,
-    run: runDoor,
+    run: runListener,
   },
 ];

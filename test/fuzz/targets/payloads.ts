@@ -23,9 +23,9 @@ import { decodeLoadReport, encodeLoadReport } from '../../../src/wire/load-repor
 import { decodeRoom, encodeRoom } from '../../../src/wire/memory-report.ts';
 import {
   decodeUsageQuestion,
-  decodeUsageTold,
+  decodeUsageReport,
   encodeUsageQuestion,
-  encodeUsageTold,
+  encodeUsageReport,
 } from '../../../src/wire/usage.ts';
 import { type Outcome, promiseSame, readOr, type Target } from '../target.ts';
 import { address, incarnation, natural, shortText, table } from './made.ts';
@@ -171,7 +171,7 @@ const KINDS: readonly Kind[] = [
       untilMinute: natural,
     }),
   ),
-  kind(encodeUsageTold, decodeUsageTold, fc.record({ id: natural, usage })),
+  kind(encodeUsageReport, decodeUsageReport, fc.record({ id: natural, usage })),
   kind(
     encodeChange,
     decodeChange,

@@ -8,19 +8,19 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { isBoundedText } from '../../../src/api/bounded.ts';
-import type { NodeBehindDoor } from '../../../src/api/front-door.ts';
+import type { NodeApi } from '../../../src/api/api-listener.ts';
 import { USER } from '../../../src/api/descriptors.ts';
 import { invalidInQuestion } from '../../../src/api/question.ts';
 import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../../src/api/request.ts';
-import type { DoorState } from '../../../src/resp/command.ts';
+import type { ListenerState } from '../../../src/resp/command.ts';
 import { COMMAND_TABLE } from '../../../src/resp/commands/all.ts';
 import { Connection } from '../../../src/resp/connection.ts';
-import { RESP_LIMITS } from '../../../src/resp/door-init.ts';
+import { RESP_LIMITS } from '../../../src/resp/resp-listener-init.ts';
 import { FlushPass } from '../../../src/resp/flush-pass.ts';
 import { ReadPass } from '../../../src/resp/read-pass.ts';
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_MAX, RequestParser } from '../../../src/resp/request-parser.ts';
 import { Session } from '../../../src/resp/session.ts';
-import { decisionOf, standingOf } from '../../api/decision-of.ts';
+import { decisionOf, limitStatusOf } from '../../api/decision-of.ts';
 import { decodeReplies } from '../../resp/decode-replies.ts';
 import { encodeCommand, REPORT } from '../../resp/fixtures.ts';
 import { type Judge, type Outcome, promise, promiseSame, type Target } from '../target.ts';
@@ -73,7 +73,7 @@ function runParser(input: Buffer): Outcome {
 }
 
 const RECEIPT = { term: 2, index: 7, timeMillis: 90 };
-const NODE: NodeBehindDoor = {
+const NODE: NodeApi = {
   ask: (question, done) => {
     const { descriptors } = question;
     promise(invalidInQuestion(question) === undefined, `a question of ${JSON.stringify([...descriptors])}`);
@@ -87,10 +87,13 @@ const NODE: NodeBehindDoor = {
   refusedUnread: () => {},
   usage: (_query, done) => done({ ok: false, reason: 'starting' }),
   allowListed: (_request, done) => done({ kind: 'unavailable', reason: 'starting', proposed: false }),
-  look: ({ key, rule }, done) => {
+  peek: ({ key, rule }, done) => {
     promise(isBoundedText(key, KEY_BYTES_MAX), `a look at ${key}`);
     promise(rule === undefined || isBoundedText(rule, RULE_ID_BYTES_MAX), 'a rule within its bounds');
-    done({ kind: 'standing', standing: { limits: [standingOf()], decided: RECEIPT, rulesVersion: 7 } }, 0);
+    done(
+      { kind: 'keyStatus', keyStatus: { limits: [limitStatusOf()], decided: RECEIPT, rulesVersion: 7 } },
+      0,
+    );
   },
   refund: (question, done) => {
     promise(invalidInQuestion(question) === undefined, `a refund of ${question.requestId}`);
@@ -124,9 +127,9 @@ class PlayedSocket extends EventEmitter {
   readonly #written: (() => void)[] = [];
   /** Whether a listener was called after a write. */
   written(): boolean {
-    const told = this.#written.splice(0);
-    for (const done of told) done();
-    return told.length > 0;
+    const reported = this.#written.splice(0);
+    for (const done of reported) done();
+    return reported.length > 0;
   }
   pause(): void {}
   resume(): void {}
@@ -149,7 +152,7 @@ function runConnection(input: Buffer): Judge {
     nowMillis: 0,
   });
   const counts = { connections: 1, rejected: 0, commands: 0 };
-  const door: DoorState = {
+  const listener: ListenerState = {
     node: NODE,
     version: '1.2.3',
     monotonicMillis: () => 1_000,
@@ -165,7 +168,7 @@ function runConnection(input: Buffer): Judge {
   const connection = new Connection({
     socket: socket as unknown as Socket,
     session,
-    door,
+    listener,
     flushPass: new FlushPass(atTurnEnd),
     readPass: new ReadPass({ monotonicMillis: () => 1_000, atTurnEnd }),
     limits: RESP_LIMITS,
@@ -181,10 +184,13 @@ function runConnection(input: Buffer): Judge {
   promise(connection.session === session, 'it is who it was');
   socket.emit('close');
   if (failures.length > 0) throw failures[0];
-  promise(door.kept.unfinishedBytes === 0 && door.kept.unreadBytes === 0, 'nothing is kept for who is gone');
+  promise(
+    listener.kept.unfinishedBytes === 0 && listener.kept.unreadBytes === 0,
+    'nothing is kept for who is gone',
+  );
   // A client that speaks HTTP is disconnected without an answer.
   const unanswered = socket.destroyed && /post|host:/i.test(stream.toString('latin1')) ? 1 : 0;
-  return () => outcomeOf(Buffer.concat(socket.sent), door.counts.commands, unanswered);
+  return () => outcomeOf(Buffer.concat(socket.sent), listener.counts.commands, unanswered);
 }
 
 const CHANNEL_WORDS = ['subscribe', 'unsubscribe'];

@@ -33,7 +33,7 @@ const sound = fc.record({
   hits_addend: hits,
 });
 
-function look(request: RateLimitRequest): Outcome {
+function peek(request: RateLimitRequest): Outcome {
   const asked = askedBy(request);
   if ('kind' in asked) {
     promise(asked.message.startsWith(asked.field), 'the field that is wrong is named');
@@ -45,14 +45,14 @@ function look(request: RateLimitRequest): Outcome {
 
 function runBytes(input: Buffer): Outcome {
   const read = readOr([MalformedRequestError], () => decodeRequest(input));
-  return 'refused' in read ? read.refused : look(read.value);
+  return 'refused' in read ? read.refused : peek(read.value);
 }
 
 function runJson(input: Buffer): Outcome {
   const json = readOr([SyntaxError], () => JSON.parse(input.toString('utf8')) as unknown);
   if ('refused' in json) return 'refused: no JSON';
   try {
-    return look(requestOfJson(json.value));
+    return peek(requestOfJson(json.value));
   } catch (error) {
     if (!(error instanceof InvalidFieldError)) throw error;
     // The field may be one that the input made up.

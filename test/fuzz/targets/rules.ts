@@ -23,10 +23,10 @@ const ASKED = new Map([
   ['endpoint', '/a/b'],
 ]);
 
-function checkTold(read: RulesRead): void {
-  const told = read.kind === 'mistakes' ? [...read.mistakes, ...read.notes] : read.notes;
-  promise(told.length <= FINDINGS_MAX, `${told.length} mistakes and notes`);
-  for (const { line, column, message } of told) {
+function checkReported(read: RulesRead): void {
+  const reported = read.kind === 'mistakes' ? [...read.mistakes, ...read.notes] : read.notes;
+  promise(reported.length <= FINDINGS_MAX, `${reported.length} mistakes and notes`);
+  for (const { line, column, message } of reported) {
     promise(Number.isSafeInteger(line) && line >= 1, `line ${line}`);
     promise(Number.isSafeInteger(column) && column >= 1, `column ${column}`);
     promise(message !== '' && message.length <= MESSAGE_UNITS_MAX, `a message: ${message}`);
@@ -35,7 +35,7 @@ function checkTold(read: RulesRead): void {
 
 function run(input: Buffer): Outcome {
   const read = readRules(input);
-  checkTold(read);
+  checkReported(read);
   if (read.kind === 'mistakes') {
     promise(read.mistakes.length > 0, 'mistakes are named');
     return `refused: ${read.mistakes[0]?.message ?? ''}`;

@@ -169,13 +169,13 @@ function run(input: Buffer): Outcome {
   if (isSealed) stored.writeUInt32LE(crc32(stored.subarray(0, checksumAt)), checksumAt);
   const key = stored.subarray(0, keyBytes);
   const read = readOr([DamageFound], () => decode(key, stored.subarray(keyBytes)));
-  if ('refused' in read) return `refused: ${told(read.refused)}`;
+  if ('refused' in read) return `refused: ${reported(read.refused)}`;
   checkAgain(at, key, read.value, { decode, encode });
   return `read ${at}`;
 }
 
 /** The kind of mistake, without the contents of the record. */
-function told(refused: string): string {
+function reported(refused: string): string {
   return refused.replace(/^refused: /, '').replace(/ holds .*/s, '');
 }
 

@@ -8,8 +8,8 @@ import type { RefundQuestionAnswer } from '../../../src/api/refund.ts';
 import { UNAVAILABLE_REASONS } from '../../../src/api/refusals.ts';
 import { USAGE_FAILURES } from '../../../src/api/usage.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../../../src/config/http-settings.ts';
-import { decisionOf, standingOf } from '../../api/decision-of.ts';
-import { denialOf, Door, REPORT } from '../fixtures.ts';
+import { decisionOf, limitStatusOf } from '../../api/decision-of.ts';
+import { denialOf, Listener, REPORT } from '../fixtures.ts';
 import { operationOf, OPERATIONS, resolved, wrongInAnswer } from './described.ts';
 
 const IN_PATHS: Readonly<Record<string, string>> = {
@@ -76,15 +76,15 @@ const OF_KEYS = EVERYTHING.filter((route) =>
 
 const FORWARDED = { 'x-user': 'ada', 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/a' };
 
-let door: Door;
+let listener: Listener;
 
 /** The fake cluster can do everything. */
 beforeEach(() => {
-  door = new Door(undefined, { ...HTTP_SETTINGS_DEFAULTS, userHeader: 'x-user' });
-  door.rules = RULES;
-  door.changed = MADE;
-  door.access.listed = [{ ...TOKEN, isConfigured: true }];
-  door.usage = {
+  listener = new Listener(undefined, { ...HTTP_SETTINGS_DEFAULTS, userHeader: 'x-user' });
+  listener.rules = RULES;
+  listener.changed = MADE;
+  listener.access.listed = [{ ...TOKEN, isConfigured: true }];
+  listener.usage = {
     ok: true,
     report: {
       minutes: 1,
@@ -100,9 +100,9 @@ beforeEach(() => {
     },
   };
   const snapshot = { ...SNAPSHOT, chunkCount: 0, byteLength: 0 };
-  door.backup = { ok: true, backup: { snapshot, read: async () => undefined, close: () => {} } };
+  listener.backup = { ok: true, backup: { snapshot, read: async () => undefined, close: () => {} } };
 });
-afterEach(() => door.app.close());
+afterEach(() => listener.app.close());
 
 interface Asked {
   readonly token?: string;
@@ -121,7 +121,7 @@ async function statusOf(
   const url = `${path.replaceAll(/:\w+|\*/g, (name) => IN_PATHS[name] ?? name)}${query}`;
   const shown = operationOf(route).requestBody?.content['application/json']?.example;
   const payload = (body ?? shown) as object | undefined;
-  const answer = await door.app.inject({
+  const answer = await listener.app.inject({
     method,
     url,
     remoteAddress,
@@ -137,11 +137,11 @@ async function statusOf(
 
 /** Every answer about a key. */
 function answerAll(answer: Extract<CustomerAnswer, { kind: 'invalid' | 'unavailable' }>): void {
-  door.answer = answer;
-  door.listedAnswer = answer;
-  door.standing = answer;
-  door.refunded = answer;
-  door.customer = answer;
+  listener.answer = answer;
+  listener.listedAnswer = answer;
+  listener.keyStatus = answer;
+  listener.refunded = answer;
+  listener.customer = answer;
 }
 
 function described(route: string, status: number): unknown {
@@ -157,7 +157,7 @@ describe('what is done', () => {
     },
   );
 
-  const limits = [standingOf(), standingOf({ ruleId: 'b' })];
+  const limits = [limitStatusOf(), limitStatusOf({ ruleId: 'b' })];
 
   it.each<[string, AskAnswer, string, number]>([
     ['a grant', { kind: 'decision', decision: decisionOf() }, 'Grant', 200],
@@ -188,7 +188,7 @@ describe('what is done', () => {
     ['a conflict', { kind: 'conflict', field: 'cost', message: 'why' }, 'Fault', 422],
     ['bad input', { kind: 'invalid', field: 'rule', message: 'why' }, 'Fault', 400],
   ])('is a decision as the document says: %s', async (_what, answer, name, status) => {
-    door.answer = answer;
+    listener.answer = answer;
     for (const body of [{ userId: 'ada' }, { descriptors: { user: 'ada' } }, { userId: 'ada', rule: 'a' }]) {
       expect(await statusOf('POST /v1/allow', { body })).toBe(status);
       expect(await statusOf('POST /v1/allow/batch', { body: { requests: [body] } })).toBe(200);
@@ -200,7 +200,7 @@ describe('what is done', () => {
   });
 
   it('may not be everywhere yet', async () => {
-    door.changed = { ...MADE, pending: [2] };
+    listener.changed = { ...MADE, pending: [2] };
     for (const route of [
       'PUT /v1/rules',
       'PUT /v1/rules/*',
@@ -217,7 +217,7 @@ describe('what is done', () => {
     [404, 'no grant', { kind: 'refund', refund: { ...REFUND, refunded: false }, kept: undefined }],
     [404, 'no limit', { kind: 'unlimited', rulesVersion: 7 }],
   ])('is given back, or there is nothing to give: %s, %s', async (status, _what, answer) => {
-    door.refunded = answer;
+    listener.refunded = answer;
     const body = { requestId: '5f0c', rule: 'a' };
     expect(await statusOf('POST /v1/refunds')).toBe(status);
     expect(await statusOf('POST /v1/refunds', { body: { ...body, userId: 'ada' } })).toBe(status);
@@ -234,10 +234,10 @@ describe('what is done', () => {
       ['PUT', '/used'],
     ] as const) {
       const body = path === '/used' ? { payload: { rule: 'a', used: 1 } } : {};
-      const told = async (url: string): Promise<unknown> =>
-        (await door.app.inject({ method, url, ...body })).json();
-      expect(await told(`/v1/users/ada${path}`)).toMatchObject({ userId: 'ada', key: 'user=ada' });
-      const ofKey = await told(`/v1/keys/ip=10.0.0.1${path}`);
+      const reported = async (url: string): Promise<unknown> =>
+        (await listener.app.inject({ method, url, ...body })).json();
+      expect(await reported(`/v1/users/ada${path}`)).toMatchObject({ userId: 'ada', key: 'user=ada' });
+      const ofKey = await reported(`/v1/keys/ip=10.0.0.1${path}`);
       expect(ofKey).toMatchObject({ key: 'ip=10.0.0.1' });
       expect(ofKey).not.toHaveProperty('userId');
     }
@@ -246,7 +246,7 @@ describe('what is done', () => {
 
 describe('what is not done', () => {
   it.each(CLOSED)('is refused without a token, or with one of too low a role: %s', async (route) => {
-    door.access.close();
+    listener.access.close();
     expect(await statusOf(route)).toBe(401);
     const lower = ['decide', 'read'].filter(
       (role) => !operationOf(route).description.includes(` ${role} or`),
@@ -276,10 +276,10 @@ describe('what is not done', () => {
     'is no change of the cluster, whatever the reason: %s',
     async (route, own) => {
       for (const reason of [...own, ...COMMON]) {
-        door.changed = { ok: false, reason };
+        listener.changed = { ok: false, reason };
         expect(await statusOf(route)).toBe(CHANGE_FAILURES[reason].status);
       }
-      door.changed = { ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: 1 }, { node: 3 }] };
+      listener.changed = { ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: 1 }, { node: 3 }] };
       expect(await statusOf(route)).toBe(409);
     },
   );
@@ -290,23 +290,23 @@ describe('what is not done', () => {
     const changing: string[] = [];
     for (const route of EVERYTHING.filter((each) => each !== STREAM)) {
       await statusOf(route);
-      if (door.changes.splice(0).length > 0) changing.push(route);
+      if (listener.changes.splice(0).length > 0) changing.push(route);
     }
     expect(changing.sort()).toEqual(Object.keys(REFUSALS).sort());
   });
 
   it('rules are wrong, unknown, or not known yet', async () => {
-    door.changed = { ok: false, reason: 'invalid', field: 'rules', message: 'why' };
+    listener.changed = { ok: false, reason: 'invalid', field: 'rules', message: 'why' };
     for (const route of ['PUT /v1/rules', 'PUT /v1/rules/*']) expect(await statusOf(route)).toBe(400);
-    door.rules = { ...RULES, rules: [] };
+    listener.rules = { ...RULES, rules: [] };
     expect(await statusOf('GET /v1/rules/*')).toBe(404);
-    door.rules = undefined;
+    listener.rules = undefined;
     for (const route of ['GET /v1/rules', 'GET /v1/rules/*']) expect(await statusOf(route)).toBe(503);
   });
 
   it('a customer is unknown, or has another version', async () => {
     const record = { version: 0, overrides: [], isBlocked: false };
-    door.customer = { kind: 'customer', outcome: { isDone: false, record, decided: DECIDED } };
+    listener.customer = { kind: 'customer', outcome: { isDone: false, record, decided: DECIDED } };
     expect(await statusOf('GET /v1/customers/:customerId')).toBe(404);
     for (const method of ['PUT', 'DELETE'])
       expect(await statusOf(`${method} /v1/customers/:customerId`)).toBe(412);
@@ -315,7 +315,7 @@ describe('what is not done', () => {
   it.each(Object.keys(USAGE_FAILURES) as (keyof typeof USAGE_FAILURES)[])(
     'usage is not told: %s',
     async (reason) => {
-      door.usage = { ok: false, reason };
+      listener.usage = { ok: false, reason };
       expect(await statusOf('GET /v1/usage')).toBe(503);
     },
   );
@@ -326,24 +326,24 @@ describe('what is not done', () => {
     ['notLeader', 409],
     ['busy', 503],
   ])('there is no backup: %s', async (reason, status) => {
-    door.backup = { ok: false, reason };
+    listener.backup = { ok: false, reason };
     expect(await statusOf('GET /v1/backup/:group')).toBe(status);
   });
 
   it('a node that starts or stops knows little', async () => {
-    door.readiness = { status: 'starting', loaded: 3, of: 7 };
+    listener.readiness = { status: 'starting', loaded: 3, of: 7 };
     for (const route of ['GET /v1/cluster', 'GET /v1/leaders', 'GET /readyz'])
       expect(await statusOf(route)).toBe(503);
-    door.readiness = { status: 'draining', reason: 'why', leads: 2 };
+    listener.readiness = { status: 'draining', reason: 'why', leads: 2 };
     expect(await statusOf('GET /readyz')).toBe(503);
-    door.readiness = { status: 'stopping' };
+    listener.readiness = { status: 'stopping' };
     expect(await statusOf(STREAM)).toBe(503);
   });
 
   it('shows the fault that a wrong cost is', async () => {
     const { example } =
       resolved(operationOf('POST /v1/allow').responses['400'])?.content['application/json'] ?? {};
-    const { body } = await door.post({ userId: 'ada', cost: -1 });
+    const { body } = await listener.post({ userId: 'ada', cost: -1 });
     expect(body).toEqual(example);
   });
 });

@@ -5,16 +5,16 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUNDS } from '../../raft/seeded.ts';
-import { Door } from '../fixtures.ts';
+import { Listener } from '../fixtures.ts';
 import { bodiesOf, mutated } from './bodies-of.ts';
 import { operationOf, OPERATIONS, resolved, type Schema, wrongIn } from './described.ts';
 
-let door: Door;
+let listener: Listener;
 
 beforeAll(() => {
-  door = new Door();
+  listener = new Listener();
 });
-afterAll(() => door.app.close());
+afterAll(() => listener.app.close());
 
 interface Row {
   /** By what it is asked. */
@@ -98,7 +98,7 @@ describe('what the door takes', () => {
     const isTaken = async (body: unknown): Promise<boolean> => {
       const headers = { 'content-type': 'application/json' };
       const payload = JSON.stringify(body);
-      const { statusCode, body: answer } = await door.app.inject({ method, url, headers, payload });
+      const { statusCode, body: answer } = await listener.app.inject({ method, url, headers, payload });
       expect(statusCode).not.toBe(500);
       // Too large as a whole, which no schema can express.
       fc.pre(statusCode !== 413);
@@ -133,7 +133,7 @@ describe('what the door takes', () => {
     'at %s has the fields that the document names, and no other',
     async (route, { url }) => {
       const [method] = route.split(' ') as ['POST' | 'PUT'];
-      const refused = await door.app.inject({ method, url, payload: { nobody: 1 } });
+      const refused = await listener.app.inject({ method, url, payload: { nobody: 1 } });
       const { message } = refused.json<{ error: { message: string } }>().error;
       const [, names = ''] = /^nobody is not a field; the fields are (.+)$/.exec(message) ?? [];
       const { properties = {} } = resolved(bodyOf(route).schema);
@@ -146,7 +146,7 @@ describe('what the door takes', () => {
     const { url = '' } = ROWS[route] ?? {};
     const areTaken = async (descriptors: object): Promise<readonly boolean[]> => {
       const body = { requestId: 'a', userId: 'ada', descriptors };
-      const { status } = await door.post(body, 'application/json', url);
+      const { status } = await listener.post(body, 'application/json', url);
       return [wrongIn(schema, body).length === 0, status === 200];
     };
     expect(await areTaken(others(15))).toEqual([true, true]);
@@ -165,7 +165,7 @@ describe('what the door takes', () => {
       const payload = requestBody?.content['application/json']?.example as object | undefined;
       const isTaken = async (length: number): Promise<boolean> => {
         const url = path.replace(KEYS, 'x'.repeat(length));
-        const { statusCode } = await door.app.inject({ method, url, ...(payload && { payload }) });
+        const { statusCode } = await listener.app.inject({ method, url, ...(payload && { payload }) });
         return statusCode === 200;
       };
       const lengths = [0, Number(schema?.['minLength']), Number(schema?.['maxLength'])];

@@ -84,7 +84,7 @@ export function allContent(): readonly (readonly [where: string, media: Media])[
 /** Keywords that JSON Schema does not have are errors. */
 const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
 ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'security', 'paths', 'components']);
-ajv.addSchema({ $id: 'door', ...closed(DOCUMENT) });
+ajv.addSchema({ $id: 'listener', ...closed(DOCUMENT) });
 const validators = new Map<string, ValidateFunction>();
 
 /** The same schema, but unknown fields are errors unless it explicitly allows them: nodes send no others. */
@@ -98,7 +98,7 @@ function closed(value: object): object {
 
 /** The errors of `value`; empty: none. */
 export function wrongIn(schema: Schema, value: unknown): readonly string[] {
-  const text = JSON.stringify(closed(schema)).replaceAll('"#/', '"door#/');
+  const text = JSON.stringify(closed(schema)).replaceAll('"#/', '"listener#/');
   const validate = validators.get(text) ?? ajv.compile(JSON.parse(text) as Schema);
   validators.set(text, validate);
   return validate(value)

@@ -5,7 +5,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_ROLES, rolesOf } from '../../../src/http/route-roles.ts';
-import { Door } from '../fixtures.ts';
+import { Listener } from '../fixtures.ts';
 import {
   allContent,
   type Described,
@@ -21,7 +21,7 @@ import {
 
 /** The routes of the listener, as they were registered with its router. */
 const routes = new Set<string>();
-let door: Door;
+let listener: Listener;
 
 function listen(message: unknown): void {
   const { fastify } = message as { readonly fastify: FastifyInstance };
@@ -36,10 +36,10 @@ function isApi(route: string): boolean {
 
 beforeAll(() => {
   subscribe('fastify.initialization', listen);
-  door = new Door();
+  listener = new Listener();
   unsubscribe('fastify.initialization', listen);
 });
-afterAll(() => door.app.close());
+afterAll(() => listener.app.close());
 
 describe('the document', () => {
   it('is OpenAPI 3.1', async () => {
@@ -59,7 +59,7 @@ describe('the document', () => {
   });
 
   it('has every route of the listener, and no other', async () => {
-    await door.app.ready();
+    await listener.app.ready();
     expect([...routes].filter(isApi).sort()).toEqual([...OPERATIONS.keys()].sort());
     expect(routes.size).toBeGreaterThan(30);
   });
@@ -146,7 +146,7 @@ describe('the document', () => {
     [413, { method: 'POST', url: '/v1/allow', body: { userId: 'x'.repeat(9_000) } }],
     [415, { method: 'POST', url: '/v1/allow', body: 'ada', headers: { 'content-type': 'text/plain' } }],
   ] as const)('says of every route how %s looks', async (status, asked) => {
-    const { statusCode, body } = await door.app.inject(asked);
+    const { statusCode, body } = await listener.app.inject(asked);
     expect(statusCode).toBe(status);
     for (const { responses } of OPERATIONS.values()) {
       const { description, content } = responses['default'] as Described & { readonly description: string };
@@ -163,16 +163,16 @@ describe('the document', () => {
   });
 
   it('is served to everybody, also in a closed cluster', async () => {
-    door.access.close();
-    const response = await door.app.inject({ method: 'GET', url: '/openapi.json' });
+    listener.access.close();
+    const response = await listener.app.inject({ method: 'GET', url: '/openapi.json' });
     expect(response.json()).toEqual(DOCUMENT);
-    door.access.now = 'open';
+    listener.access.now = 'open';
   });
 });
 
 describe('the page', () => {
   it('loads nothing, runs nothing, and names every path, parameter and schema', async () => {
-    const { headers, body } = await door.app.inject({ method: 'GET', url: '/docs/api' });
+    const { headers, body } = await listener.app.inject({ method: 'GET', url: '/docs/api' });
     expect(headers['content-type']).toContain('text/html');
     expect(body).not.toMatch(
       /<(?:script|link|img|iframe|object)|\son\w+=|url\(|@import|src=|href="(?!#|\/openapi\.json"|\/docs")/,

@@ -3,24 +3,24 @@
  * read.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Door } from '../fixtures.ts';
+import { Listener } from '../fixtures.ts';
 import { OPERATIONS, wrongInAnswer } from './described.ts';
 
 const CLOSED = [...OPERATIONS].filter(([, { security }]) => security === undefined).map(([route]) => route);
 
-let door: Door;
+let listener: Listener;
 beforeAll(() => {
-  door = new Door();
-  door.access.now = 'unknown';
+  listener = new Listener();
+  listener.access.now = 'unknown';
 });
-afterAll(() => door.app.close());
+afterAll(() => listener.app.close());
 
 describe('while the node does not know which tokens are valid', () => {
   it.each(CLOSED)('the answer is as the document says: %s', async (route) => {
     const [method = '', path = ''] = route.split(' ');
     const url = path.replace('*', 'default').replaceAll(/:\w+/g, '2');
     const headers = { authorization: 'Bearer admin-token' };
-    const answer = await door.app.inject({ method: method as 'GET', url, headers });
+    const answer = await listener.app.inject({ method: method as 'GET', url, headers });
     expect([answer.statusCode, wrongInAnswer(route, answer)]).toEqual([503, []]);
   });
 });

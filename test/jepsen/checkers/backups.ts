@@ -64,7 +64,7 @@ function compareWithLogs(
   }
 }
 
-interface Told {
+interface Reported {
   readonly completeNanos: number;
   readonly group: GroupId;
   readonly index: number;
@@ -73,9 +73,9 @@ interface Told {
 
 /** The state acknowledged to clients at a moment. Queries must come in the order of time. */
 class Acknowledged {
-  readonly #receipts: readonly Told[];
+  readonly #receipts: readonly Reported[];
   readonly #versions: readonly { readonly completeNanos: number; readonly version: number }[];
-  readonly #newest = new Map<GroupId, Told>();
+  readonly #newest = new Map<GroupId, Reported>();
   #nextReceipt = 0;
   #nextVersion = 0;
   #version = 0;
@@ -83,9 +83,9 @@ class Acknowledged {
 
   constructor({ history, joint }: BackupsOptions) {
     const receipts = [
-      ...history.flatMap((op) => toldBy(op, op.user)),
-      ...joint.asks.flatMap((ask) => toldOf(ask, ask.receipt, ask.limits[0]?.key ?? '')),
-      ...joint.refunds.flatMap((refund) => toldOf(refund, refund.receipt, refund.key)),
+      ...history.flatMap((op) => reportBy(op, op.user)),
+      ...joint.asks.flatMap((ask) => reportOf(ask, ask.receipt, ask.limits[0]?.key ?? '')),
+      ...joint.refunds.flatMap((refund) => reportOf(refund, refund.receipt, refund.key)),
     ];
     this.#receipts = receipts.sort(byCompletion);
     this.#versions = joint.changes
@@ -125,15 +125,15 @@ function byCompletion(a: { readonly completeNanos: number }, b: { readonly compl
   return a.completeNanos - b.completeNanos;
 }
 
-function toldBy({ class: outcome, group, index, completeNanos }: Operation, what: string): Told[] {
+function reportBy({ class: outcome, group, index, completeNanos }: Operation, what: string): Reported[] {
   if (outcome !== 'ok' || group === null || index === null || completeNanos === null) return [];
   return [{ completeNanos, group: group + 1, index, what }];
 }
 
-function toldOf(
+function reportOf(
   { completeNanos }: { readonly completeNanos: number },
   receipt: Receipt | null,
   what: string,
-): Told[] {
+): Reported[] {
   return receipt === null ? [] : [{ completeNanos, group: receipt.group + 1, index: receipt.index, what }];
 }

@@ -125,12 +125,12 @@ function checkMemory(
   { fates, requestIdHorizonMillis, driftPpm }: CertificateOptions,
   findings: Findings,
 ): void {
-  const untold = new Map<string, Placement[]>();
+  const unreported = new Map<string, Placement[]>();
   const costs = new Map<string, number>();
   for (const op of operations) {
     if (op.requestId === null) continue;
     const fate = fates.get(op);
-    if (fate?.kind === 'granted') untold.set(op.requestId, [...fate.at]);
+    if (fate?.kind === 'granted') unreported.set(op.requestId, [...fate.at]);
     if (fate?.kind === 'granted' || op.allowed === true) costs.set(op.requestId, op.cost);
   }
   const isWithinHorizon = (at: { readonly timeMillis: number | null }, op: Operation): boolean =>
@@ -141,7 +141,7 @@ function checkMemory(
     if (op.requestId === null) continue;
     told.set(op.requestId, [...(told.get(op.requestId) ?? []), grant]);
     if (hasEventTimes) continue;
-    for (const at of untold.get(op.requestId) ?? []) {
+    for (const at of unreported.get(op.requestId) ?? []) {
       if (at.index !== op.index && isWithinHorizon(at, op))
         findings.add(`charged twice: at index ${at.index} without an answer, and again: ${describe(op)}`);
     }
@@ -155,7 +155,7 @@ function checkMemory(
       completeNanos >= op.invokeNanos || (op.completeNanos ?? Infinity) - invokeNanos >= realHorizonNanos;
     const at = hasEventTimes
       ? own.find((grant) => !isForgotten(grant))?.op
-      : [...own.map((grant) => grant.op), ...(untold.get(id) ?? [])].find(
+      : [...own.map((grant) => grant.op), ...(unreported.get(id) ?? [])].find(
           // A leader that had not applied the grant yet could not remember it.
           (place) =>
             isWithinHorizon(place, op) && (isBefore(place, op) ?? costs.get(op.requestId ?? '') === op.cost),

@@ -4,7 +4,7 @@
  * limits in an answer come from one version of the rules.
  */
 import type { Operation } from '../history.ts';
-import type { Ask, JointHistory, LimitAsked, LimitTold, Receipt } from '../joint-history.ts';
+import type { Ask, JointHistory, LimitAsked, LimitReported, Receipt } from '../joint-history.ts';
 import { type NemesisBand, overlaps } from '../nemesis-log.ts';
 import { NO_JOINT } from './joint-limits.ts';
 import { type JointGrant, type JointRequest, jointRequests } from './joint-requests.ts';
@@ -36,7 +36,7 @@ export function checkJointAnswers(joint: JointHistory, options: JointAnswersOpti
   for (const request of jointRequests(joint)) {
     for (const ask of request.attempts) {
       findings.tally(ask.door);
-      checkTold(ask, request, { inForce, ...options }, findings);
+      checkReported(ask, request, { inForce, ...options }, findings);
       checkPlace(ask, places, findings);
     }
     findings.tally('refunds', request.refunds.length);
@@ -109,12 +109,12 @@ function checkRefunds(
   }
 }
 
-interface ToldOptions extends Pick<JointAnswersOptions, 'bands' | 'settleMillis'> {
+interface ReportedOptions extends Pick<JointAnswersOptions, 'bands' | 'settleMillis'> {
   readonly inForce: LimitsInForce;
 }
 
 /** All limits that an answer reports belong to the request and come from one rule version. */
-function checkTold(ask: Ask, request: JointRequest, options: ToldOptions, findings: Findings): void {
+function checkReported(ask: Ask, request: JointRequest, options: ReportedOptions, findings: Findings): void {
   const { inForce } = options;
   const { allowed, told, limits, requestId, cost } = ask;
   if (allowed === null || ask.blocked) return;
@@ -134,20 +134,20 @@ function checkTold(ask: Ask, request: JointRequest, options: ToldOptions, findin
   const possible = inForce.possible(from, ask.completeNanos);
   // A retry gets what the first partition remembers, and the Redis protocol reports only the limit that binds. The node
   // repeats a settlement itself if the rules change meanwhile.
-  const tellsAll = isFirst && ask.door !== 'redis' && !(ask.settled && possible.length > 1);
-  if (tellsAll && allowed && told.length !== limits.length)
+  const reportsAll = isFirst && ask.door !== 'redis' && !(ask.settled && possible.length > 1);
+  if (reportsAll && allowed && told.length !== limits.length)
     findings.add(`'${requestId}' was granted under ${told.length} of its ${limits.length} limits`);
   const known = allowed ? possible : inForce.possible(staleFrom(ask, from, options), ask.completeNanos);
-  const isOf = (limits: readonly LimitTold[]): boolean =>
+  const isOf = (limits: readonly LimitReported[]): boolean =>
     known.some((change) => limits.every(({ rule, limit }) => change.limits[rule] === limit));
   // A retry may get a remembered grant together with what it reserved itself under newer rules. The node repeats a
   // settlement in all partitions if the rules change meanwhile.
   const isOfOne = isFirst && !ask.settled ? isOf(told) : told.every((each) => isOf([each]));
-  if (told.length > 1) findings.tally('severalTold');
+  if (told.length > 1) findings.tally('severalReported');
   if (possible.length > 0 && !isOfOne) {
-    const limitsTold = told.map(({ rule, limit }) => `${rule} ${limit}`).join(', ');
+    const limitsReported = told.map(({ rule, limit }) => `${rule} ${limit}`).join(', ');
     findings.add(
-      `'${requestId}' was decided by limits that were never in force together then: ${limitsTold}`,
+      `'${requestId}' was decided by limits that were never in force together then: ${limitsReported}`,
     );
   }
 }
@@ -156,7 +156,7 @@ function checkTold(ask: Ask, request: JointRequest, options: ToldOptions, findin
  * A leader that is cut off keeps denying by the rules it knows, for as long as it believes that it leads. It grants
  * nothing.
  */
-function staleFrom({ invokeNanos, completeNanos }: Ask, from: number, options: ToldOptions): number {
+function staleFrom({ invokeNanos, completeNanos }: Ask, from: number, options: ReportedOptions): number {
   const settleNanos = options.settleMillis * NANOS_PER_MILLI;
   const faults = options.bands.filter((band) => overlaps(band, invokeNanos, completeNanos, settleNanos));
   return Math.min(from, ...faults.map(({ startNanos }) => startNanos));

@@ -67,14 +67,14 @@ function loadsOf(
   const changes = new Map<string, { at: number; by: number }[]>();
   const { driftPpm, slackMillis } = options;
   for (const request of jointRequests(joint)) {
-    const isTold = request.attempts.every(({ allowed }) => allowed === true);
+    const isReported = request.attempts.every(({ allowed }) => allowed === true);
     for (const [fromNanos, toNanos] of chargesOf(request, homes)) {
       for (const limit of request.limits) {
         // Real time may also run slower than group time, by the same drift.
         const liveMillis =
           groupWindowMillis(groupWindowMillis(limit.windowMillis, driftPpm), driftPpm) + slackMillis;
         // A reported grant was charged no later than its answer. A charge in doubt may come late.
-        const resetNanos = isTold ? keyChanges.isResetFrom(limit.key, toNanos) : Infinity;
+        const resetNanos = isReported ? keyChanges.isResetFrom(limit.key, toNanos) : Infinity;
         const overAt = overNanos(fromNanos, toNanos, liveMillis * NANOS_PER_MILLI, options);
         const at = Math.min(overAt, resetNanos);
         const name = budgetName(limit);

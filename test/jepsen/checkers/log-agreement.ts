@@ -40,8 +40,8 @@ export function checkLogAgreement(
     }
     checkFailed(budget, index, findings);
     checkExplained(budget, index, findings);
-    const untold = budget.operations.filter((op) => op.class === 'info');
-    for (const op of new Set([...untold, ...budget.unknowns.map((unknown) => unknown.op)])) {
+    const unreported = budget.operations.filter((op) => op.class === 'info');
+    for (const op of new Set([...unreported, ...budget.unknowns.map((unknown) => unknown.op)])) {
       const fate = fateOf(op, index, baseAt);
       if (op.class === 'info')
         findings.tally(fate === undefined ? 'unknownStays' : `unknown${capital(fate.kind)}`);
@@ -175,17 +175,17 @@ function checkFailed({ operations }: Budget, index: LogIndex, findings: Findings
 /** Every charge in the log was reported to a client, or belongs to an attempt with an unknown outcome. */
 function checkExplained({ user, rule, grants, unknowns }: Budget, index: LogIndex, findings: Findings): void {
   const told = new Set(grants.map(({ op }) => `${op.index}/${op.requestId}`));
-  const toldWithoutId = new Map<number, number>();
+  const reportedWithoutId = new Map<number, number>();
   for (const { op } of grants) {
-    if (op.requestId === null) add(toldWithoutId, op.index ?? 0, 1);
+    if (op.requestId === null) add(reportedWithoutId, op.index ?? 0, 1);
   }
   const inDoubt = new Set(unknowns.map(({ op }) => op.requestId));
   let withoutId = unknowns.filter(({ op }) => op.requestId === null).length;
   for (const { index: at, requestId } of index.chargesOf(user, rule)) {
     if (requestId !== null) {
       if (told.has(`${at}/${requestId}`) || inDoubt.has(requestId)) continue;
-    } else if ((toldWithoutId.get(at) ?? 0) > 0) {
-      add(toldWithoutId, at, -1);
+    } else if ((reportedWithoutId.get(at) ?? 0) > 0) {
+      add(reportedWithoutId, at, -1);
       continue;
     } else if (withoutId > 0) {
       withoutId -= 1;

@@ -28,7 +28,7 @@ export interface LogOptions {
 
 /** pino: 50 is error, 60 is fatal. */
 const ERROR_LEVEL = 50;
-const LINE_TOLD_MAX = 300;
+const LINE_REPORTED_MAX = 300;
 /** An exit is noticed a little after its cause. */
 const EXIT_NOTICED_NANOS = 2e9;
 
@@ -53,7 +53,7 @@ export async function checkLogs(logs: readonly NodeLog[], options: LogOptions): 
       const symptom = symptomOf(line);
       if (symptom === undefined) continue;
       if (options.expected.some((pattern) => pattern.test(line))) findings.tally('expected');
-      else findings.add(`node ${node}: ${symptom}: ${line.slice(0, LINE_TOLD_MAX)}`);
+      else findings.add(`node ${node}: ${symptom}: ${line.slice(0, LINE_REPORTED_MAX)}`);
     }
   }
   for (const exit of options.exits) {

@@ -154,7 +154,7 @@ export class BudgetReplay {
     if (!isCertain) return;
     this.#newestSure = Math.max(this.#newestSure, timeMillis);
     this.#sure.insert(timeMillis, cost);
-    if (op === undefined) this.#judgeUntold(timeMillis);
+    if (op === undefined) this.#judgeUnreported(timeMillis);
   }
 
   /** The order of the entry is not reported: grants that no client saw may come before all others or after them. */
@@ -173,11 +173,11 @@ export class BudgetReplay {
     for (const { op, timeMillis, cost, isCertain } of steps) {
       if (op === undefined && isCertain) this.#sure.insert(timeMillis, cost);
     }
-    for (const { op, timeMillis } of steps) if (op === undefined) this.#judgeUntold(timeMillis);
+    for (const { op, timeMillis } of steps) if (op === undefined) this.#judgeUnreported(timeMillis);
   }
 
   /** Only the log shows the grant at `t`, so no answer was judged for it. */
-  #judgeUntold(t: number): void {
+  #judgeUnreported(t: number): void {
     const { limit, hasEventTimes } = this.#budget;
     const live = this.#sure.live(t, this.#groupWindowMillis);
     if (live > limit && !hasEventTimes) {

@@ -15,7 +15,7 @@ export interface CheckResult {
   readonly note?: string;
 }
 
-const FINDINGS_TOLD_MAX = 20;
+const FINDINGS_REPORTED_MAX = 20;
 
 /** Collects the findings of one checker. A broken run may have millions. */
 export class Findings {
@@ -34,7 +34,7 @@ export class Findings {
 
   add(finding: string): void {
     this.#count += 1;
-    if (this.#told.length < FINDINGS_TOLD_MAX) this.#told.push(finding);
+    if (this.#told.length < FINDINGS_REPORTED_MAX) this.#told.push(finding);
   }
 
   tally(what: string, by = 1): void {

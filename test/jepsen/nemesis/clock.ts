@@ -109,7 +109,7 @@ const drift: Nemesis = {
   },
 };
 
-const LOOK_MILLIS = 100;
+const CHECK_MILLIS = 100;
 /** Half a minute after its clock is right again, plus the delay of the machine. */
 const TAKEN_BACK_MILLIS_MAX = 60_000;
 
@@ -126,7 +126,7 @@ async function says(
     const clock = status?.nodes.find((node) => node.id === id)?.clock;
     const led = status?.partitions.filter(({ leader }) => leader === id).length ?? 0;
     if (status !== undefined && isSo(clock, led)) return true;
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MILLIS));
+    await new Promise((resolve) => setTimeout(resolve, CHECK_MILLIS));
   }
   return false;
 }

@@ -73,8 +73,8 @@ const madeAnew: Nemesis = {
           `node ${id}, made anew, is refused`,
           async () => {
             if (!cluster.node(id).isRunning) return 'does not start';
-            const standing = (await cluster.node(id).report())?.self.standing;
-            return standing === 'refused' ? standing : undefined;
+            const keyStatus = (await cluster.node(id).report())?.self.membership;
+            return keyStatus === 'refused' ? keyStatus : undefined;
           },
           REFUSED_MILLIS_MAX,
         );

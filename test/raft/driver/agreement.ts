@@ -37,8 +37,8 @@ export class Agreement {
 }
 
 /** The first value reported for `key`. */
-function earliest<T>(told: Map<string, T>, key: string, value: T): T {
-  const known = told.get(key) ?? value;
-  told.set(key, known);
+function earliest<T>(reported: Map<string, T>, key: string, value: T): T {
+  const known = reported.get(key) ?? value;
+  reported.set(key, known);
   return known;
 }

@@ -9,9 +9,9 @@ import type { Node } from './node.ts';
 import { COMPACTING, GROUP } from './options.ts';
 
 /** Asks; what it gets comes later. */
-function ask(node: Node): { told: (SnapshotMeta | undefined)[] } {
-  const answer: { told: (SnapshotMeta | undefined)[] } = { told: [] };
-  node.raft.currentSnapshot(GROUP, (meta) => answer.told.push(meta));
+function ask(node: Node): { reported: (SnapshotMeta | undefined)[] } {
+  const answer: { reported: (SnapshotMeta | undefined)[] } = { reported: [] };
+  node.raft.currentSnapshot(GROUP, (meta) => answer.reported.push(meta));
   return answer;
 }
 
@@ -22,7 +22,7 @@ async function lifeOf(isRead: boolean): Promise<number> {
   const answer = ask(leader);
   await cluster.settle();
   if (!isRead) leader.raft.releaseSnapshot(GROUP);
-  const index = answer.told[0]?.index;
+  const index = answer.reported[0]?.index;
   let rounds = 0;
   while (leader.disk.get(GROUP)?.snapshot?.index === index && rounds < 300) {
     await cluster.fill(1);
@@ -40,8 +40,8 @@ describe('a current snapshot', () => {
     const { commit } = leader.status;
     const answer = ask(leader);
     await cluster.settle();
-    expect(answer.told.map((meta) => meta?.index)).toEqual([commit]);
-    expect(leader.disk.get(GROUP)?.snapshot).toEqual(answer.told[0]);
+    expect(answer.reported.map((meta) => meta?.index)).toEqual([commit]);
+    expect(leader.disk.get(GROUP)?.snapshot).toEqual(answer.reported[0]);
   });
 
   it('is none that was already being written when it was asked for', async () => {
@@ -65,10 +65,10 @@ describe('a current snapshot', () => {
     for (let i = 0; i < 100 && !leader.app.commands.includes('a'); i += 1) step();
     const { commit } = leader.status;
     const second = ask(leader);
-    expect(first.told).toEqual([]);
+    expect(first.reported).toEqual([]);
     await cluster.settle();
-    expect(first.told[0]?.index).toBeLessThan(commit);
-    expect(second.told[0]?.index).toBe(commit);
+    expect(first.reported[0]?.index).toBeLessThan(commit);
+    expect(second.reported[0]?.index).toBe(commit);
   });
 
   it('is the stored one while nothing was committed since, and a new one after that', async () => {
@@ -78,11 +78,11 @@ describe('a current snapshot', () => {
     await cluster.settle();
     const again = ask(leader);
     await cluster.settle();
-    expect(again.told[0]).toBe(first.told[0]);
+    expect(again.reported[0]).toBe(first.reported[0]);
     await cluster.commit('a');
     const third = ask(leader);
     await cluster.settle();
-    expect(third.told[0]?.index).toBe(leader.status.commit);
+    expect(third.reported[0]?.index).toBe(leader.status.commit);
   });
 
   it('is not answered by a follower', async () => {
@@ -91,7 +91,7 @@ describe('a current snapshot', () => {
     for (const node of cluster.up.filter(({ id }) => id !== leader.id)) {
       const answer = ask(node);
       await cluster.settle();
-      expect(answer.told).toEqual([undefined]);
+      expect(answer.reported).toEqual([undefined]);
     }
   });
 
@@ -100,9 +100,9 @@ describe('a current snapshot', () => {
     const leader = await cluster.elect();
     const answers = Array.from({ length: 20 }, () => ask(leader));
     await cluster.settle();
-    const told = answers.map(({ told: [meta] }) => meta?.index);
-    expect(told.filter((index) => index === undefined)).toHaveLength(4);
-    expect(told.filter((index) => index === leader.status.commit)).toHaveLength(16);
+    const reported = answers.map(({ reported: [meta] }) => meta?.index);
+    expect(reported.filter((index) => index === undefined)).toHaveLength(4);
+    expect(reported.filter((index) => index === leader.status.commit)).toHaveLength(16);
   });
 
   it('is replaced later while a client reads it', async () => {

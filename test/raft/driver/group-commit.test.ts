@@ -89,9 +89,9 @@ describe('group commit', () => {
   it('an offer that comes during a write is told of when the next one is on disk, which records it', async () => {
     const cluster = new Cluster({ voters: 1 });
     const node = await cluster.elect();
-    const told: number[] = [];
+    const reported: number[] = [];
     const offer = (placement: number): void => {
-      node.raft.offerGroup(GROUP, placement, () => told.push(placement));
+      node.raft.offerGroup(GROUP, placement, () => reported.push(placement));
       runTurns(node);
     };
     const recorded = (): number | undefined => node.store.writes.at(-1)?.[0]?.placement;
@@ -102,12 +102,12 @@ describe('group commit', () => {
     offer(7);
     offer(8);
     node.sync();
-    expect([told, recorded()]).toEqual([[], 8]);
+    expect([reported, recorded()]).toEqual([[], 8]);
     offer(9);
     node.sync();
-    expect([told, recorded()]).toEqual([[7, 8], 9]);
+    expect([reported, recorded()]).toEqual([[7, 8], 9]);
     node.sync();
-    expect(told).toEqual([7, 8, 9]);
+    expect(reported).toEqual([7, 8, 9]);
   });
 
   it('one write has a bounded number of entries: others go into the next, and no message about them leaves before', async () => {

@@ -197,7 +197,7 @@ export class IdleHistory {
       for (const node of this.#cluster.up) {
         if (!node.leads(group) || newest === undefined) continue;
         this.#checkTime(node, group);
-        if (!this.#paused.has(node.id)) this.#checkOffice(node, newest, group);
+        if (!this.#paused.has(node.id)) this.#checkLeadership(node, newest, group);
       }
     }
   }
@@ -217,7 +217,7 @@ export class IdleHistory {
   }
 
   /** A deposed leader steps down after two of its own election timeouts at the latest, unless late answers reach it. */
-  #checkOffice(node: Node, newest: Node, group: GroupId): void {
+  #checkLeadership(node: Node, newest: Node, group: GroupId): void {
     if (this.#latePercent > 0 || newest === node) return;
     const key = `${node.id}/${group}/${node.statusOf(group).term}`;
     const ticks = (this.#deposedTicks.get(key) ?? 0) + 1;

@@ -202,11 +202,11 @@ describe('a snapshot of the leader', () => {
       await receive(one, 1, 'one 1');
       await receive(other, 1, 'two 1');
       const staged = late.store.writes.flat().flatMap(({ stage }) => (stage === undefined ? [] : [stage]));
-      const told = staged.map(({ first, chunks }) => [
+      const reported = staged.map(({ first, chunks }) => [
         first,
         ...chunks.map((data) => new TextDecoder().decode(data)),
       ]);
-      expect(told).toEqual([
+      expect(reported).toEqual([
         [0, 'one 0'],
         [0, 'two 0'],
         [1, 'two 1'],

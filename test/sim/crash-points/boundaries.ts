@@ -51,7 +51,7 @@ export class Boundaries {
     const crash = this.#crash;
     if (crash?.at !== this.points.length) return true;
     this.#isCounting = false;
-    story.tell(() => `boundary ${crash.at}: ${kind} of node ${node.id}`);
+    story.report(() => `boundary ${crash.at}: ${kind} of node ${node.id}`);
     if (crash.returns === 'twice') this.#dyingAgain = { node, left: 1 + (crash.at % RECOVERY_BOUNDARIES) };
     const victims =
       crash.who === 'all' ? nodes.filter(({ state }) => state === 'up' || state === 'starting') : [node];
@@ -63,7 +63,7 @@ export class Boundaries {
     dying.left -= 1;
     if (dying.left > 0) return true;
     this.#dyingAgain = undefined;
-    this.#surroundings().story.tell(() => `once more: ${kind} of node ${node.id}`);
+    this.#surroundings().story.report(() => `once more: ${kind} of node ${node.id}`);
     if (this.#crash !== undefined) this.#strike(node, this.#crash, 'once');
     return false;
   }

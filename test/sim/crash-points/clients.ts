@@ -48,7 +48,7 @@ export class Question implements Client {
     node.allow(this.#request, (answer) => {
       // Answers of a process after its end reach no client.
       if (node.life !== life || !node.isUp || !this.#cluster.reached(node, 'answer')) return;
-      this.#cluster.story.tell(
+      this.#cluster.story.report(
         () => `node ${node.id} answers ${JSON.stringify(this.#request)}: ${JSON.stringify(answer)}`,
       );
       this.#answered(attempt, answer);

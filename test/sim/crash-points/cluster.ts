@@ -131,7 +131,7 @@ export class Cluster implements Play {
       },
       directoryLost: (node) => this.raft.lost(node),
       ended: (id) => {
-        story.tell(() => `node ${id} is down`);
+        story.report(() => `node ${id} is down`);
         this.raft.ended(id);
         for (const client of this.clients) client.lost(this.node(id));
       },

@@ -137,14 +137,16 @@ export async function enumerateCrashes({ sample, ...asked }: EnumerationInit): P
  * taken.
  */
 function sampleOf(crashes: readonly Crash[], count = crashes.length, seed = 0): readonly Crash[] {
-  const share = count / crashes.length;
-  return crashes.filter((_, i) => ((i + seed) * GOLDEN_RATIO) % 1 < share);
+  const fraction = count / crashes.length;
+  return crashes.filter((_, i) => ((i + seed) * GOLDEN_RATIO) % 1 < fraction);
 }
 
 /** A run that differs from the first one before its crash has not crashed where it should. */
 function differenceAt(at: number, points: readonly Point[], others: readonly Point[]): string | undefined {
-  const told = (some: readonly Point[]): string => JSON.stringify(some[at - 1]);
-  return told(points) === told(others) ? undefined : `boundary ${at} is ${told(others)}, not ${told(points)}`;
+  const reported = (some: readonly Point[]): string => JSON.stringify(some[at - 1]);
+  return reported(points) === reported(others)
+    ? undefined
+    : `boundary ${at} is ${reported(others)}, not ${reported(points)}`;
 }
 
 function replayOf({ script, seed }: EnumerationInit, crash: Crash | undefined): string {

@@ -23,9 +23,9 @@ const ELECTION_TICKS = 6;
 const NETWORK: NetworkSettings = {
   delayMinMillis: 0.4,
   delayMeanMillis: 0.2,
-  slowShare: 0,
+  slowFraction: 0,
   slowMillis: 0,
-  crawlShare: 0,
+  crawlFraction: 0,
   crawlMillis: 0,
   drop: 0,
   duplicate: 0,

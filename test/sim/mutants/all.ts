@@ -106,7 +106,7 @@ const THEME_OF: Readonly<Record<string, Theme>> = {
     features: ['meters', 'costs', 'customers', 'eagerSnapshots'],
     faults: ['crashAll', 'wallJump', 'newRules'],
   },
-  limiter: { kind: 'small', features: [...REQUESTS, 'looks'], faults: ['newRules', 'handOver'] },
+  limiter: { kind: 'small', features: [...REQUESTS, 'peeks'], faults: ['newRules', 'handOver'] },
   customers: { kind: 'small', features: ['documents', 'customers', 'ids', 'meters'] },
   joint: { kind: 'small', features: REQUESTS },
   settlements: { kind: 'small', features: [...REQUESTS, 'meters', 'customers'] },
@@ -133,7 +133,7 @@ const THEME_OF: Readonly<Record<string, Theme>> = {
     faults: ['crashAll', 'crashInside', 'crashLoop', 'restoreDirectory', 'huntLeaders'],
   },
   driver: {
-    features: ['ids', 'repeats', 'looks'],
+    features: ['ids', 'repeats', 'peeks'],
     faults: ['crashLeader', 'handOver', 'pauseLeader', 'isolateLeader', 'slowDisk'],
   },
   snapshots: {

@@ -1,14 +1,14 @@
 /** Mutants: many requests in one body: each is decided for itself, and answered in its place. */
 import type { Mutant } from './mutant.ts';
 
-const KEPT = 'answers[i] = told(wanted, answer, partition);';
+const KEPT = 'answers[i] = reported(wanted, answer, partition);';
 
 export const BATCHES: readonly Mutant[] = [
   {
     id: 'BA1',
     bug: 'the answers of a batch stand in the order in which they came',
     law: 'each request of a batch is answered in its place',
-    edits: [{ in: 'askBatch', find: KEPT, replace: 'answers.push(told(wanted, answer, partition));' }],
+    edits: [{ in: 'askBatch', find: KEPT, replace: 'answers.push(reported(wanted, answer, partition));' }],
   },
   {
     id: 'BA2',

@@ -8,7 +8,7 @@ export const BREAKER: readonly Mutant[] = [
     id: 'CB1',
     bug: 'requests are refused at once though a leader has spoken since',
     law: 'who can be decided need not wait',
-    edits: [{ in: 'Breaker.heard', find: 'this.#lookAt = undefined;', replace: '' }],
+    edits: [{ in: 'Breaker.heard', find: 'this.#searchBy = undefined;', replace: '' }],
     unitTest: {
       file: 'router/breaker.test.ts',
       why: WHY,
@@ -21,7 +21,7 @@ export const BREAKER: readonly Mutant[] = [
     edits: [
       {
         in: 'Router.tick',
-        find: 'if (key !== undefined) this.#lookForLeader(partition, key);',
+        find: 'if (key !== undefined) this.#searchForLeader(partition, key);',
         replace: '',
       },
     ],
@@ -52,8 +52,8 @@ export const BREAKER: readonly Mutant[] = [
     law: 'who can be decided need not wait',
     edits: [
       {
-        in: 'Breaker.lookEnded',
-        find: "if (this.state === 'open') this.#lookDue = this.#ticks + this.#limits.pauseTicks;",
+        in: 'Breaker.searchEnded',
+        find: "if (this.state === 'open') this.#searchDue = this.#ticks + this.#limits.pauseTicks;",
         replace: '',
       },
     ],

@@ -119,7 +119,7 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'MatchedRequests.#refuse',
-        find: 'else this.#askRecord(customer, [first], { asking, book, goOn: deny });',
+        find: 'else this.#askRecord(customer, [first], { asking, ruleSet, goOn: deny });',
         replace: 'else deny();',
       },
     ],

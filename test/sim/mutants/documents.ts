@@ -55,7 +55,7 @@ export const DOCUMENTS: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'matching/looks.test.ts',
+      file: 'matching/peeks.test.ts',
       why: 'no world of the simulator peeks at keys of nested descriptors',
     },
   },

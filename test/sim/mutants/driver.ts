@@ -32,7 +32,7 @@ export const DRIVER: readonly Mutant[] = [
     id: 'D10',
     bug: 'the same leader in a newer term is no news',
     law: 'a quorum makes progress',
-    edits: [{ in: 'isTold', find: 'told.term === core.term &&', replace: '' }],
+    edits: [{ in: 'isReported', find: 'reported.term === core.term &&', replace: '' }],
     unitTest: {
       file: 'raft/driver/failover.test.ts',
       why: 'whoever is sent to the leader of an older term finds the same leader there, or asks once more; no law counts single questions',
@@ -59,7 +59,7 @@ export const DRIVER: readonly Mutant[] = [
       {
         in: 'Partition.decide',
         find: 'if (!this.#canDecide)',
-        replace: "if (!this.#canDecide && request.ask !== 'look')",
+        replace: "if (!this.#canDecide && request.ask !== 'peek')",
       },
       { in: 'startRound', find: '|| log.termAt(log.committed) !== state.term', replace: '' },
     ],
@@ -123,7 +123,7 @@ export const DRIVER: readonly Mutant[] = [
         in: 'Partition.#applyOurs',
         find: 'decisions.push(decision)',
         replace:
-          '{ const told = waiters[decisions.push(decision) - 1]; if (told !== undefined) { this.#waiters.answer(told, answerOf(decision, told.request.requestId)); told.done = () => {}; } }',
+          '{ const reported = waiters[decisions.push(decision) - 1]; if (reported !== undefined) { this.#waiters.answer(reported, answerOf(decision, reported.request.requestId)); reported.done = () => {}; } }',
       },
     ],
   },
@@ -144,7 +144,11 @@ export const DRIVER: readonly Mutant[] = [
     bug: 'a group whose leader changed is taken to be at rest',
     law: 'whoever asks finds the leader',
     edits: [
-      { in: 'TurnLoop.settle', find: 'group.core.isAtRest && isTold(group)', replace: 'group.core.isAtRest' },
+      {
+        in: 'TurnLoop.settle',
+        find: 'group.core.isAtRest && isReported(group)',
+        replace: 'group.core.isAtRest',
+      },
     ],
     unitTest: {
       file: 'raft/driver/reads.test.ts',
@@ -316,7 +320,7 @@ export const DRIVER: readonly Mutant[] = [
     id: 'E6',
     bug: 'a follower that woke rests again with the next list, and its leader hears nothing of that',
     law: 'a leader knows which of its followers would lead',
-    edits: [{ in: 'FollowedRests.#agrees', find: 'untold.has(group)', replace: 'false' }],
+    edits: [{ in: 'FollowedRests.#agrees', find: 'unreported.has(group)', replace: 'false' }],
     unitTest: {
       file: 'raft/driver/rests-faults.test.ts',
       why: 'nobody is drained in the simulator',

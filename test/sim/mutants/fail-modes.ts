@@ -28,8 +28,8 @@ export const FAIL_MODES: readonly Mutant[] = [
     id: 'F3',
     bug: 'a node grants all that it asks its own share for',
     law: 'no more than floor(limit / nodes) by one node alone',
-    edits: [{ in: 'LocalShares.take', find: 'if (waitMillis > 0) return waitMillis;', replace: '' }],
-    unitTest: { file: 'limiter/local-shares.test.ts', why: WHY },
+    edits: [{ in: 'LocalLimits.take', find: 'if (waitMillis > 0) return waitMillis;', replace: '' }],
+    unitTest: { file: 'limiter/local-limits.test.ts', why: WHY },
   },
   {
     id: 'F4',

@@ -21,7 +21,7 @@ export const GATEWAYS: readonly Mutant[] = [
     edits: [
       {
         in: 'askListed',
-        find: '[...looked.values()].some(({ isOver }) => isOver)',
+        find: '[...peeked.values()].some(({ isOver }) => isOver)',
         replace: 'false',
       },
     ],

@@ -138,8 +138,8 @@ export const JOINT: readonly Mutant[] = [
     edits: [
       {
         in: 'LimiterState.refund',
-        find: 'const telling = this.memory.tellingOf(id);',
-        replace: 'const telling = id;',
+        find: 'const reporting = this.memory.reportingOf(id);',
+        replace: 'const reporting = id;',
       },
     ],
   },

@@ -89,7 +89,7 @@ export const MATCHING: readonly Mutant[] = [
         in: 'MatchedRequests.#reservedAll',
         find: "case 'refused': this.reservations.release(reserved);",
         replace:
-          "case 'refused': if (outcome.answer.kind === 'decision') { this.#askFirst(first, reserved, asking, book); return; } this.reservations.release(reserved);",
+          "case 'refused': if (outcome.answer.kind === 'decision') { this.#askFirst(first, reserved, asking, ruleSet); return; } this.reservations.release(reserved);",
       },
     ],
   },
@@ -100,8 +100,8 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'MatchedRequests.#deny',
-        find: 'this.#recall(shares[0]!, asking, book, () =>',
-        replace: '((_: unknown, tell: () => void) => tell())(shares, () =>',
+        find: 'this.#recall(parts[0]!, asking, ruleSet, () =>',
+        replace: '((_: unknown, report: () => void) => report())(parts, () =>',
       },
     ],
     unitTest: {
@@ -129,7 +129,7 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'refundAs',
-        find: 'rulesVersion !== book.version || others.length === 0',
+        find: 'rulesVersion !== ruleSet.version || others.length === 0',
         replace: 'others.length === 0',
       },
     ],
@@ -145,8 +145,8 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'refundAs',
-        find: 'customer === undefined ? shares : ownFirst(shares, customer, partitionOf(customer.key))',
-        replace: 'shares',
+        find: 'customer === undefined ? parts : ownFirst(parts, customer, partitionOf(customer.key))',
+        replace: 'parts',
       },
     ],
     unitTest: {
@@ -227,8 +227,8 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'refusalIn',
-        find: 'answer.standing.rulesVersion <= rulesVersion',
-        replace: 'answer.standing.rulesVersion > 0',
+        find: 'answer.keyStatus.rulesVersion <= rulesVersion',
+        replace: 'answer.keyStatus.rulesVersion > 0',
       },
     ],
   },
@@ -236,8 +236,10 @@ export const MATCHING: readonly Mutant[] = [
     id: 'A24',
     bug: 'a leader tells how a key stands by its own word, though another one may lead by now',
     law: 'a look tells all that was applied before it came',
-    edits: [{ in: 'Partition.#look', find: 'this.#init.readIndex(', replace: '((told) => told(0))(' }],
-    features: ['looks'],
+    edits: [
+      { in: 'Partition.#peek', find: 'this.#init.readIndex(', replace: '((reported) => reported(0))(' },
+    ],
+    features: ['peeks'],
     faults: ['isolateLeader', 'pauseLeader', 'oneWay', 'halves'],
   },
   {
@@ -301,8 +303,8 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'longestDenial',
-        find: 'isBlocked ? [] : shares.filter((share) => !isAnswered(share))',
-        replace: 'shares.filter((share) => isBlocked && !isAnswered(share))',
+        find: 'isBlocked ? [] : parts.filter((part) => !isAnswered(part))',
+        replace: 'parts.filter((part) => isBlocked && !isAnswered(part))',
       },
     ],
     unitTest: {
@@ -316,7 +318,7 @@ export const MATCHING: readonly Mutant[] = [
     law: 'a rule that is asked for decides alone',
     edits: [
       {
-        in: 'RuleBook.#knownOfAnyUser',
+        in: 'RuleSet.#knownOfAnyUser',
         find: 'this.#ofAnyUser.set(rule, found);',
         replace:
           'this.#ofAnyUser.set(rule, found); if (found !== undefined) this.#ofAnyUser.set(undefined, found);',

@@ -156,7 +156,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     id: 'G4',
     bug: 'a group is settled when its members are those wanted, under whatever placement',
     law: 'no replica is deleted before all partitions have moved',
-    edits: [{ in: 'GroupMover.#look', find: 'config.epoch === state.version', replace: 'true' }],
+    edits: [{ in: 'GroupMover.#peek', find: 'config.epoch === state.version', replace: 'true' }],
   },
   {
     id: 'G5',
@@ -224,12 +224,12 @@ export const MEMBERSHIP: readonly Mutant[] = [
     law: 'who was made anew promises nothing',
     edits: [
       {
-        in: 'tellsMore',
+        in: 'reportsMore',
         find: 'if (known.incarnation !== undefined && known.incarnation !== node.incarnation) return false;',
         replace: '',
       },
       {
-        in: 'tellsMore',
+        in: 'reportsMore',
         find: '|| known.incarnation === undefined',
         replace: '|| known.incarnation !== node.incarnation',
       },

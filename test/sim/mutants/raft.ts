@@ -12,7 +12,7 @@ export const RAFT: readonly Mutant[] = [
     bug: 'a new leader commits no no-op',
     edits: [
       {
-        in: 'takeOffice',
+        in: 'takeLeadership',
         find: 'appendNoop(state, leadership);',
         replace: '',
       },

@@ -38,7 +38,7 @@ export const ROUTER: readonly Mutant[] = [
     id: 'R1',
     bug: 'the age of a request at the door does not count',
     edits: [
-      { in: 'Router.ask', find: 'this.#init.doorMillis() +', replace: 'this.#init.monotonicMillis() +' },
+      { in: 'Router.ask', find: 'this.#init.listenerMillis() +', replace: 'this.#init.monotonicMillis() +' },
     ],
   },
   {
@@ -58,7 +58,7 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'Router.#learn',
-        find: 'if (this.#lookup(partition).search.told(answer.leader, answer.term))',
+        find: 'if (this.#lookup(partition).search.reported(answer.leader, answer.term))',
         replace: 'if (false)',
       },
     ],
@@ -138,7 +138,11 @@ export const ROUTER: readonly Mutant[] = [
     id: 'R10',
     bug: 'a denial is final though another node may still grant the request',
     edits: [
-      { in: 'OpenRequest.verdictOn', find: 'if (this.#astray > 0 || this.#isLost)', replace: 'if (false)' },
+      {
+        in: 'OpenRequest.verdictOn',
+        find: 'if (this.#unansweredSends > 0 || this.#isLost)',
+        replace: 'if (false)',
+      },
     ],
   },
   {
@@ -203,7 +207,7 @@ export const ROUTER: readonly Mutant[] = [
     id: 'T6',
     bug: 'what went astray at a silent node is not counted',
     law: 'nothing is charged that was told to be denied',
-    edits: [{ in: 'OpenRequest.strayed', find: 'this.#astray += 1;', replace: '' }],
+    edits: [{ in: 'OpenRequest.sentAgain', find: 'this.#unansweredSends += 1;', replace: '' }],
   },
   {
     id: 'T7',
@@ -211,7 +215,7 @@ export const ROUTER: readonly Mutant[] = [
     law: 'a quorum makes progress',
     edits: [
       {
-        in: 'LeaderSearch.told',
+        in: 'LeaderSearch.reported',
         find: '(!isNewer && (term < this.#term || isKnown))',
         replace: 'false',
       },
@@ -228,7 +232,7 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       { in: 'LeaderSearch.next', find: 'this.#asked.clear();', replace: '' },
       { in: 'LeaderSearch.found', find: 'this.#asked.clear();', replace: '' },
-      { in: 'LeaderSearch.told', find: 'this.#asked.clear();', replace: '' },
+      { in: 'LeaderSearch.reported', find: 'this.#asked.clear();', replace: '' },
     ],
   },
   {
@@ -301,7 +305,7 @@ export const ROUTER: readonly Mutant[] = [
     law: 'a node finds a leader that it can reach',
     edits: [
       {
-        in: 'LeaderSearch.told',
+        in: 'LeaderSearch.reported',
         find: 'this.#leader !== NO_NODE && !this.#isGuess',
         replace: 'this.#leader !== NO_NODE',
       },

@@ -46,7 +46,7 @@ export interface Plan {
 export async function runMutants(
   mutants: readonly Mutant[],
   { plan, jobs }: { readonly plan: Plan; readonly jobs: number },
-  told: (mutant: Mutant, fate: Fate) => void,
+  reported: (mutant: Mutant, fate: Fate) => void,
 ): Promise<void> {
   const sources = Sources.read();
   const waiting = [...mutants];
@@ -54,7 +54,7 @@ export async function runMutants(
     const copy = await MutatedCopy.make();
     try {
       for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift())
-        told(mutant, await fateOf(mutant, { sources, copy, plan }));
+        reported(mutant, await fateOf(mutant, { sources, copy, plan }));
     } finally {
       await copy.remove();
     }

@@ -212,8 +212,8 @@ export const SETTLEMENTS: readonly Mutant[] = [
     edits: [
       {
         in: 'reservationsFor',
-        find: 'requestId: reservationId(attempt, share)',
-        replace: 'requestId: reservationId(attempt + 1, share)',
+        find: 'requestId: reservationId(attempt, part)',
+        replace: 'requestId: reservationId(attempt + 1, part)',
       },
     ],
     unitTest: {

@@ -264,7 +264,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
     law: 'a current snapshot holds everything that was committed before it was asked for',
     edits: [
       {
-        in: 'LocalSnapshots.#tellWanted',
+        in: 'LocalSnapshots.#reportWanted',
         find: 'const satisfied = this.#wanted.filter(({ index }) => index <= stored.index); this.#wanted = this.#wanted.filter(({ index }) => index > stored.index);',
         replace: 'const satisfied = this.#wanted.splice(0);',
       },

@@ -42,7 +42,7 @@ seconds until it is caught, with the half second in which the process starts.
 | everything in every world (a third of them, at most 240 s each) | 96 | 6.6 | 65.7 | D8, T6, T17, K2, A7, G14 |
 | everything in every world (53 mutants, at most 30 s each) | 53 | 14.8 | > 30 | 15 of them |
 | the same 53 and seeds with most left out, in turn on the same machine | 53 | 4.5 | > 30 | 9 of them |
-| those, with V8 told that it is a short run (\`SHORT_RUN\` in run.ts) | 53 | 2.9 | > 30 | 8 of them |
+| those, with V8 reported that it is a short run (\`SHORT_RUN\` in run.ts) | 53 | 2.9 | > 30 | 8 of them |
 `;
 const EFFORT_NAME = 'most left out of each';
 
@@ -51,7 +51,7 @@ export function effortOf(fates: ReadonlyMap<string, Fate>): string {
   const seconds = [...fates.values()]
     .map((fate) => (fate.caughtBy === undefined ? Infinity : (fate.cpuSeconds ?? 0)))
     .toSorted((a, b) => a - b);
-  const at = (share: number): string => (seconds[Math.floor(share * seconds.length)] ?? NaN).toFixed(1);
+  const at = (part: number): string => (seconds[Math.floor(part * seconds.length)] ?? NaN).toFixed(1);
   const rest = [...fates].filter(([, fate]) => fate.caughtBy === undefined).map(([id]) => id);
   const notCaught = rest.length === 0 ? 'none' : rest.join(', ');
   return `| ${EFFORT_NAME} | ${seconds.length} | ${at(0.5)} | ${at(0.9)} | ${notCaught} |`;

@@ -1,7 +1,7 @@
 /** Mutants: who may ask. */
 import type { Mutant } from './mutant.ts';
 
-const NO_DOORS = 'the worlds of the simulator have no doors, and nobody there shows a token';
+const NO_LISTENERS = 'the worlds of the simulator have no doors, and nobody there shows a token';
 
 export const TOKENS: readonly Mutant[] = [
   {
@@ -10,12 +10,12 @@ export const TOKENS: readonly Mutant[] = [
     law: 'a revoked token is good nowhere',
     edits: [
       {
-        in: 'Tokens.#look',
+        in: 'Tokens.#peek',
         find: 'if (table !== this.#table) {',
         replace: 'if (table !== this.#table && this.#table === undefined) {',
       },
     ],
-    unitTest: { file: 'node/tokens.test.ts', why: NO_DOORS },
+    unitTest: { file: 'node/tokens.test.ts', why: NO_LISTENERS },
   },
   {
     id: 'TK2',
@@ -29,6 +29,6 @@ export const TOKENS: readonly Mutant[] = [
           'const { tokens: _, ...state } = { ...this.#record?.state }; let rest = encodeMeta(this.#record === undefined ? null : { ...this.#record, state: state as MetaState });',
       },
     ],
-    unitTest: { file: 'meta/meta-group.test.ts', why: NO_DOORS },
+    unitTest: { file: 'meta/meta-group.test.ts', why: NO_LISTENERS },
   },
 ];

@@ -25,8 +25,8 @@ export const WIRE: readonly Mutant[] = [
     edits: [
       {
         in: 'encodeLimit',
-        find: 'out.integer(standing.retryAfterMillis);\n  out.integer(standing.resetMillis);',
-        replace: 'out.integer(standing.resetMillis);\n  out.integer(standing.retryAfterMillis);',
+        find: 'out.integer(keyStatus.retryAfterMillis);\n  out.integer(keyStatus.resetMillis);',
+        replace: 'out.integer(keyStatus.resetMillis);\n  out.integer(keyStatus.retryAfterMillis);',
       },
     ],
   },
