@@ -48,7 +48,7 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
       examples: ['quorate backup --out backups/monday'],
     }),
   )
-    .requiredOption('--out <dir>', 'a directory only for this backup', directoryOption)
+    .requiredOption('--out <dir>', 'a directory of its own', directoryOption)
     .option(
       '--max-bytes-per-second <n>',
       'largest rate, in bytes a second (default: as fast as possible, at most 64 MiB a second)',

@@ -71,7 +71,7 @@ export function addContainerSecretsCommand(container: Command, print: (line: str
     )
     .option('--nodes <n>', `number of nodes, 1 to ${NODES_MAX}`, integerFrom(1, NODES_MAX), 3)
     .option('--node-ids <list>', 'as QUORATE_NODE_IDS, such as 1:1001', '')
-    .option('--out <dir>', 'a directory only for these files', directoryOption, './secrets')
+    .option('--out <dir>', 'a directory of its own', directoryOption, './secrets')
     .option('--mounted-at <dir>', 'where the containers have the certificates mounted', '/secrets')
     .option(...DAYS)
     .option(...CA_KEY)

@@ -24,7 +24,7 @@ afterEach(() => {
 });
 
 function reported(): readonly Error[] {
-  return warnings.filter(({ message }) => message.startsWith('onEvent'));
+  return warnings.filter(({ message }) => message.startsWith('the quorate callback onEvent threw'));
 }
 
 /** Listeners that fail in different ways. */
