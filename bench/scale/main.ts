@@ -52,7 +52,7 @@ program
     'latency at half of what can be decided, beside changes of the rules, snapshots and a slow follower',
   )
   .addOption(
-    new Option('--door <door...>', 'listeners to measure')
+    new Option('--listener <listener...>', 'listeners to measure')
       .choices(BESIDE_LISTENERS)
       .default(BESIDE_LISTENERS),
   )

@@ -207,7 +207,7 @@ async function certificateFindings(
       ? [
           {
             files: { cert: path(listeners.cert), key: path(listeners.key) },
-            checks: { setting: 'tls.doors', nowMillis },
+            checks: { setting: 'tls.listeners', nowMillis },
           },
         ]
       : []),

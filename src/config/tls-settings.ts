@@ -23,7 +23,7 @@ export interface TlsSettings extends CertificatePaths {
 const PATH_CHARACTERS_MAX = 1_024;
 
 /**
- * Checks settings of the form `{"ca", "cert", "key": string, "doors"?: boolean | {"cert", "key": string}}`.
+ * Checks settings of the form `{"ca", "cert", "key": string, "listeners"?: boolean | {"cert", "key": string}}`.
  *
  * @throws InvalidFieldError naming the field, below `path`
  */
@@ -34,7 +34,7 @@ export function validateTlsSettings(value: unknown, path: string): TlsSettings {
     ca: filePath(settings['ca'], `${path}.ca`),
     ...certificatePaths(settings, path),
     ...(listeners !== false && {
-      listeners: listeners === true ? listeners : ownPaths(listeners, `${path}.doors`),
+      listeners: listeners === true ? listeners : ownPaths(listeners, `${path}.listeners`),
     }),
   };
 }

@@ -34,7 +34,7 @@ export interface Credentials {
 
 /** What to check. */
 export interface CredentialChecks {
-  /** The setting that error messages name: `tls` or `tls.doors`. */
+  /** The setting that error messages name: `tls` or `tls.listeners`. */
   readonly setting: string;
   /** The node that the certificate must name. Absent: none, as for the clients of a listener. */
   readonly node?: NodeName;

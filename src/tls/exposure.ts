@@ -25,7 +25,7 @@ const REQUIREMENTS: readonly Requirement[] = [
   { at: ['peer'], what: 'TLS (`tls` in cluster.json)', isMet: ({ tls }) => tls !== undefined },
   {
     at: ['http', 'resp', 'grpc'],
-    what: 'TLS (`tls` with `doors` in cluster.json)',
+    what: 'TLS (`tls` with `listeners` in cluster.json)',
     isMet: ({ tls }) => tls?.listeners !== undefined,
   },
   {

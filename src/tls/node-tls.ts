@@ -53,7 +53,12 @@ export async function openNodeTls(init: NodeTlsInit): Promise<NodeTls> {
   });
   const atListeners =
     typeof listeners === 'object'
-      ? await LiveCredentials.open({ setting: 'tls.doors', files: filesOf(listeners), logger, wallMillis })
+      ? await LiveCredentials.open({
+          setting: 'tls.listeners',
+          files: filesOf(listeners),
+          logger,
+          wallMillis,
+        })
       : listeners && peers;
   const check = (isUrgent: boolean): void => {
     for (const credentials of new Set([peers, atListeners])) {

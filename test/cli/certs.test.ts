@@ -104,7 +104,7 @@ describe('a node', () => {
     await writeCluster(data, { ...config, nodes: [open] });
     const { code, said } = await ended('quorate', ['node', '1'], directory);
     expect(said).toMatch(
-      /http address 0\.0\.0\.0:\d+ needs TLS \(`tls` with `doors` in cluster\.json\).*--insecure/,
+      /http address 0\.0\.0\.0:\d+ needs TLS \(`tls` with `listeners` in cluster\.json\).*--insecure/,
     );
     expect(code).toBe(USAGE);
   });

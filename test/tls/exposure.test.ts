@@ -45,7 +45,7 @@ describe('a node', () => {
       'http',
       at('0.0.0.0', LOCAL, LOCAL),
       PEERS,
-      /its http address 0\.0\.0\.0:1 needs TLS \(`tls` with `doors`.*--insecure/,
+      /its http address 0\.0\.0\.0:1 needs TLS \(`tls` with `listeners`.*--insecure/,
     ],
     [
       'peer',
@@ -57,7 +57,7 @@ describe('a node', () => {
       'resp',
       at(LOCAL, LOCAL, '::'),
       PEERS,
-      /its resp address \[::\]:3 needs TLS \(`tls` with `doors`.*--insecure/,
+      /its resp address \[::\]:3 needs TLS \(`tls` with `listeners`.*--insecure/,
     ],
   ] as const)('does not start with a bare %s address, unless it is told to', (_, node, tls, message) => {
     expect(() => exposureOf(node, { tls, hasTokens: true }, false)).toThrow(message);
@@ -93,9 +93,9 @@ describe('tls in cluster.json', () => {
     [{ ca: 'a', cert: 'b' }, /^tls\.key must be the path of a file/],
     [{ ...PEERS, ca: '' }, /^tls\.ca must be the path of a file, of 1 to 1024 characters/],
     [{ ...PEERS, certs: 'x' }, /^tls\.certs is not known/],
-    [{ ...PEERS, listeners: 'yes' }, /^tls\.doors must be true, false, or an object/],
-    [{ ...PEERS, listeners: null }, /^tls\.doors must be an object/],
-    [{ ...PEERS, listeners: { cert: 'a' } }, /^tls\.doors\.key must be/],
+    [{ ...PEERS, listeners: 'yes' }, /^tls\.listeners must be true, false, or an object/],
+    [{ ...PEERS, listeners: null }, /^tls\.listeners must be an object/],
+    [{ ...PEERS, listeners: { cert: 'a' } }, /^tls\.listeners\.key must be/],
   ])('must not be %j', (given, message) => {
     expect(() => validateTlsSettings(given, 'tls')).toThrow(message);
   });

@@ -42,6 +42,6 @@ describe('a node', () => {
     expect(listeners?.current.cert).toBe(await readFile(other.cert, 'latin1'));
     expect(listeners?.current.ca).toBeUndefined();
     const missing = opened({ ...plain, listeners: { ...other, key: 'none' } });
-    await expect(missing).rejects.toThrow(/^tls\.doors\.key \(.*none\) is not there$/);
+    await expect(missing).rejects.toThrow(/^tls\.listeners\.key \(.*none\) is not there$/);
   });
 });
