@@ -154,7 +154,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     });
     expect(response.status).toBe(200);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText(/another version/).waitFor();
+    await page.getByText(/has changed since it was read/).waitFor();
     await page.getByText('yes: everything is denied').waitFor();
     expect(await seriousFindings(page)).toEqual([]);
   });
