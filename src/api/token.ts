@@ -104,6 +104,6 @@ export interface AccessApi {
   readonly callerById: (id: string) => Caller | undefined;
   /** All tokens. `isConfigured`: it is in the configuration of the nodes, so it cannot be revoked. */
   readonly tokens: () => readonly (TokenInfo & { readonly isConfigured: boolean })[];
-  /** Counts a request with a text that is not a valid token. @param door the kind of listener */
+  /** Counts a request with a text that is not a valid token. @param listener the kind of listener */
   readonly failed: (listener: 'http' | 'resp' | 'grpc') => void;
 }

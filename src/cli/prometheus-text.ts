@@ -66,7 +66,7 @@ export function growth(
  * Returns the upper bound of the bucket that contains a quantile, so the true value is at most that. Undefined: there
  * were no observations. Infinity: it is above all bounds.
  *
- * @param share the fraction, from 0 to 1: 0.99 is the 99th percentile
+ * @param fraction from 0 to 1: 0.99 is the 99th percentile
  * @param buckets growth of the cumulative counts, by the label `le`
  */
 export function quantile(fraction: number, buckets: ReadonlyMap<string, number>): number | undefined {

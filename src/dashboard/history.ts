@@ -30,7 +30,7 @@ export interface Reported {
 /**
  * Joins the history with the samples of the last minutes.
  *
- * @param told covers at least `minutes`
+ * @param reported covers at least `minutes`
  */
 export function drawnOf(reported: Reported | undefined, samples: Samples, minutes: number): Drawn {
   const isLive = minutes <= LIVE_MINUTES;

@@ -1,7 +1,6 @@
 /**
  * The HTTP/2 sessions of the gRPC listener. It intercepts their calls before the library, limits the rate of calls,
- * and tells clients to leave. A client that is told to leave finishes its open calls first, so its users notice
- * nothing.
+ * and sends GOAWAY to clients that should leave. They finish their open calls first, so their users notice nothing.
  */
 import {
   constants,

@@ -37,7 +37,7 @@ export class ConfirmedRules {
    * Answers a request that no limit applies to: `unlimited`, or `unmatched` if the rules deny requests that no rule
    * matches.
    *
-   * @param book the rules that found no limit
+   * @param ruleSet the rules that found no limit
    * @param done called once
    */
   reportUncounted(

@@ -102,7 +102,7 @@ export class MatchedRequests {
     this.#init.ask(wanted, answered, deadlineMillis);
   }
 
-  /** Asks for a request of lists; calls `done` once, with an outcome for each list. @param look peeks at a limit */
+  /** Asks for a request of lists; calls `done` once, with an outcome for each list. @param peek peeks at a limit */
   askListed(request: ListedRequest, peek: Peek, done: ListedDone): void {
     const { ruleSet, listenerMillis, deadlineMillis } = this.#init;
     const init = { ruleSet, peek, deadlineMillis: listenerMillis() + deadlineMillis };

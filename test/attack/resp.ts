@@ -121,5 +121,5 @@ export const RESP: readonly Attack[] = [
   },
   { name: 'guesses of a token', listener: 'resp', run: guess },
   { name: 'what is too long, too deep or no command', listener: 'resp', run: noise },
-  { name: 'clients that never read what they are told', listener: 'resp', run: deaf },
+  { name: 'clients that never read their answers', listener: 'resp', run: deaf },
 ];

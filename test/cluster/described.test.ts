@@ -106,7 +106,7 @@ describe('a cluster with a document of rules', () => {
     });
   });
 
-  it('grants by all limits and charges none where one denies, whoever asks where', async () => {
+  it('grants under all limits or charges none of them, at every node and for every client', async () => {
     const answers: Awaited<ReturnType<typeof ask>>[] = [];
     const clients = Array.from({ length: CLIENTS }, async (_, client) => {
       for (let i = client; i < 2 * NETWORK_LIMIT; i += CLIENTS) {

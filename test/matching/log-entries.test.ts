@@ -103,7 +103,7 @@ describe('a request that two limits deny, one for a minute and one for a day', (
     [[], [USER], [NET], [USER, NET]].flatMap((leads) =>
       [undefined, 'r2'].flatMap((requestId) => [1, 2].map((cost) => ({ leads, requestId, cost }))),
     ),
-  )('is told the day at every node, and all limits: %j', ({ leads, requestId, cost }) => {
+  )('names the day and all limits at every node: %j', ({ leads, requestId, cost }) => {
     const cluster = newCluster(leads, WITH_DAY);
     for (let i = 0; i < 2; i += 1) expect(cluster.ask(FROM)).toMatchObject({ decision: { allowed: true } });
     // By the logs, as far as that is needed.

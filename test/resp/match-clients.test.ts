@@ -43,7 +43,7 @@ async function match(node: number, ...args: readonly string[]): Promise<unknown>
 }
 
 describe('ioredis', () => {
-  it('is told by which rule it is granted and denied, whichever node it asks', async () => {
+  it('gets the rule that granted or denied it, from any node', async () => {
     const answers: unknown[] = [];
     for (let i = 0; i < 4; i += 1) answers.push(await match(i % 3, '2', 'user', 'ada', 'ip', '10.1.0.1'));
     expect(answers).toEqual([

@@ -17,8 +17,8 @@ const INDEX = 'README.md';
 interface Docs {
   readonly json: string;
   readonly apiPage: string;
-  /** HTML by path below `docs/`. */
-  readonly pages: ReadonlyMap<string, string>;
+  /** The HTML of the page at a path below `docs/`; undefined if there is none. */
+  readonly page: (path: string) => string | undefined;
   readonly policy: string;
 }
 
@@ -32,17 +32,29 @@ async function readDocs(): Promise<Docs> {
     readdir(dirname(path), { recursive: true }),
   ]);
   const document = JSON.parse(json) as OpenApiDocument;
-  const found = new Set(names.filter((name) => name.endsWith('.md')));
-  const pages = await Promise.all(
-    [...found].map(async (name): Promise<[string, string]> => {
-      const text = await readFile(join(dirname(path), name), 'utf8');
-      return [name, markdownPage(text, { path: name, pages: found })];
-    }),
+  const texts = new Map(
+    await Promise.all(
+      names
+        .filter((name) => name.endsWith('.md'))
+        .map(async (name): Promise<[string, string]> => [
+          name,
+          await readFile(join(dirname(path), name), 'utf8'),
+        ]),
+    ),
   );
+  const pages = new Set(texts.keys());
+  // One page at a time and only once: to render all of them together would hold up the requests that the node decides.
+  const rendered = new Map<string, string>();
   return {
     json: JSON.stringify(document),
     apiPage: apiPage(document),
-    pages: new Map(pages),
+    page(name) {
+      const text = texts.get(name);
+      if (text === undefined) return undefined;
+      const html = rendered.get(name) ?? markdownPage(text, { path: name, pages });
+      rendered.set(name, html);
+      return html;
+    },
     policy: PAGE_POLICY,
   };
 }
@@ -66,8 +78,8 @@ export function addDocsRoutes(app: FastifyInstance): void {
     return sent(reply, apiPage, policy);
   });
   app.get<{ Params: { readonly '*': string } }>('/docs/*', async ({ params }, reply) => {
-    const { pages, policy } = await once();
-    const page = pages.get(params['*']);
+    const { page: pageAt, policy } = await once();
+    const page = pageAt(params['*']);
     if (page === undefined) {
       reply.callNotFound();
       return reply;

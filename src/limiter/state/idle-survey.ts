@@ -47,7 +47,7 @@ export class IdleSurvey {
       // No grant is dropped before older ones.
       droppedMillis = Math.max(droppedMillis, memory.expiredFromMillis(idBehind(memory.first, n)));
       yield droppedMillis;
-      // Of the grants that have not expired, the first and the last are enough.
+      // This grant has not expired: skip to the newest one. The grants between them change nothing.
       if (droppedMillis > this.#nowMillis) n = Math.max(n, memory.size - 2);
     }
     for (let slot = 0; slot < customers.size; slot += 1) yield customers.endedFromMillis(slot);
