@@ -15,18 +15,15 @@
  * majority has no such bound. It cannot lead for long without a majority of its groups' replicas. But in a cluster of
  * three nodes with one down, two clocks that differ do not show which of them is wrong.
  */
+import type { Clocks } from '../api/clocks.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { encodePing, encodePong, type Ping, type Pong } from '../wire/clock-readings.ts';
 import { ClockRates, type ClockVerdict } from './clock-rates.ts';
 import { WallClocks } from './wall-clocks.ts';
 
 /** What the watch is created with. */
-export interface ClockWatchInit {
+export interface ClockWatchInit extends Clocks {
   readonly nodeId: NodeId;
-  /** A monotonic clock, with fractions of a millisecond. */
-  readonly monotonicMillis: () => number;
-  /** The wall clock of this machine, in milliseconds since 1970. */
-  readonly wallMillis: () => number;
   /** A random number for this process, so that answers to an earlier process are ignored. */
   readonly process: number;
   /** All nodes of the cluster. */

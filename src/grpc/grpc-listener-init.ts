@@ -1,4 +1,5 @@
 /** What the gRPC listener is built from, and its limits. */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { Logger } from 'pino';
 import type { NodeApi } from '../api/api-listener.ts';
 import type { RlsSettings } from '../rls/rls-settings.ts';
@@ -61,13 +62,12 @@ export type NodeBehindGrpc = Pick<
 >;
 
 /** What the gRPC listener is built from. */
-export interface GrpcListenerInit {
+export interface GrpcListenerInit extends MonotonicClock {
   readonly node: NodeBehindGrpc;
   /** Port 0 lets the system choose. */
   readonly address: { readonly host: string; readonly port: number };
   /** Called for every connection. */
   readonly accepted: () => void;
-  readonly monotonicMillis: () => number;
   readonly logger: Logger;
   /** Read at every use, because the settings may change while the node runs. */
   readonly settings: () => RlsSettings;

@@ -2,6 +2,7 @@
  * The method `ShouldRateLimit`: decodes a request, asks the node, and encodes the answer. Only a decision of the
  * cluster becomes `OK`.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { handleUnaryCall, StatusObject } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import type { Invalid } from '../api/answer.ts';
@@ -19,9 +20,8 @@ export const RATE_LIMIT_SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
 export const SHOULD_RATE_LIMIT = `/${RATE_LIMIT_SERVICE}/ShouldRateLimit`;
 
 /** What the method is built from. */
-export interface ShouldRateLimitInit {
+export interface ShouldRateLimitInit extends MonotonicClock {
   readonly node: NodeBehindGrpc;
-  readonly monotonicMillis: () => number;
   readonly settings: () => RlsSettings;
   readonly answers: GrpcAnswers;
   /** The client that a call is counted under. */

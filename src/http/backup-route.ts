@@ -2,6 +2,7 @@
  * `GET /v1/backup/{group}`: the state of one group as a stream of chunks. The stream reads from the node only as fast
  * as the client takes it, and at most at the requested rate. No more than one chunk is in memory.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -55,9 +56,8 @@ function failure(reason: keyof typeof FAILURES): HttpAnswer {
   return { status, headers: { 'content-type': JSON_TYPE, ...retry }, body: { reason, message } };
 }
 
-interface Pace {
+interface Pace extends MonotonicClock {
   readonly bytesPerSecond: number;
-  readonly monotonicMillis: () => number;
   /** True once the node stops: the stream then breaks. */
   readonly isStopping: () => boolean;
 }

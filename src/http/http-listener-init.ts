@@ -1,4 +1,5 @@
 /** What the HTTP listener is built from: its node, its settings, and its limits. */
+import type { Clocks } from '../api/clocks.ts';
 import type { Logger } from 'pino';
 import type { DiagnosticsApi } from '../api/diagnostics.ts';
 import type { NodeApi } from '../api/api-listener.ts';
@@ -31,7 +32,7 @@ export const HTTP_LIMITS: HttpLimits = {
 };
 
 /** What the HTTP listener is built from. */
-export interface HttpListenerInit {
+export interface HttpListenerInit extends Clocks {
   readonly node: NodeApi;
   readonly monitor: MonitoringApi;
   readonly diagnostics: DiagnosticsApi;
@@ -44,8 +45,6 @@ export interface HttpListenerInit {
   readonly observe: (status: number, startedMillis: number) => void;
   /** Called for every connection. */
   readonly accepted: () => void;
-  readonly monotonicMillis: () => number;
-  readonly wallMillis: () => number;
   readonly logger: Logger;
   /** Read at every use, because the settings may change while the node runs. */
   readonly settings: () => HttpSettings;

@@ -73,7 +73,7 @@ export function readJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): J
 /** The error for a repeated key. */
 export function repeatedKey(path: JsonPath): InvalidBodyError {
   const field = pathText(path);
-  return new InvalidBodyError(field, `${field} must be there only once`);
+  return new InvalidBodyError(field, `${field} must appear once`);
 }
 
 /**

@@ -3,6 +3,7 @@
  * grants it out of this node's fraction of the limit. Nothing of this enters a log, so the node may grant more than
  * the cluster would. The node reports when such decisions begin and when they have ended.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { DegradedAnswer } from '../api/question.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 
@@ -18,10 +19,9 @@ export interface LocalTake {
 }
 
 /** What `DegradedDecisions` needs. */
-export interface DegradedDecisionsInit {
+export interface DegradedDecisionsInit extends MonotonicClock {
   /** Takes the costs from this node's fractions of all of these limits, or of none. */
   readonly takeLocal: (limits: readonly MatchedLimit[]) => LocalTake;
-  readonly monotonicMillis: () => number;
   /**
    * Called when degraded operation begins (`true`, 1) and when it has ended (`false`, number of decisions made).
    */

@@ -27,12 +27,12 @@ export interface ListedInit {
 }
 
 /** The status of one limit; looked up by `limitId`. */
-interface Reported {
+interface ListedStatus {
   readonly isOver: boolean;
   readonly limitStatus?: LimitStatus;
   readonly blockedMillis?: number;
 }
-type AllReported = ReadonlyMap<string, Reported>;
+type PeekedLimits = ReadonlyMap<string, ListedStatus>;
 
 /** A request of lists has no descriptors by name. */
 const UNNAMED: ReadonlyMap<string, string> = new Map();
@@ -66,16 +66,16 @@ export function askListed(init: ListedInit, request: ListedRequest, done: Listed
 function peekAll(
   checks: readonly MatchedLimit[],
   peek: Peek,
-  done: (peeked: Map<string, Reported> | Exclude<PeekAnswer, { kind: 'keyStatus' }>) => void,
+  done: (peeked: Map<string, ListedStatus> | Exclude<PeekAnswer, { kind: 'keyStatus' }>) => void,
 ): void {
-  const peeked = new Map<string, Reported>();
+  const peeked = new Map<string, ListedStatus>();
   let failed: Exclude<PeekAnswer, { kind: 'keyStatus' }> | undefined;
   let open = checks.length;
   if (open === 0) done(peeked);
   for (const check of checks) {
     const { userId, ruleId } = check;
     peek({ ask: 'peek', userId, ruleId }, (answer) => {
-      if (answer.kind === 'keyStatus') peeked.set(limitId(check), reportBy(answer));
+      if (answer.kind === 'keyStatus') peeked.set(limitId(check), listedStatus(answer));
       // The partition has other rules than this node. The caller may try again, by newer rules.
       else failed ??= answer.kind === 'invalid' && answer.field === 'rule' ? RULES_CHANGED : answer;
       open -= 1;
@@ -84,26 +84,26 @@ function peekAll(
   }
 }
 
-function reportBy({ keyStatus }: Extract<PeekAnswer, { kind: 'keyStatus' }>): Reported {
+function listedStatus({ keyStatus }: Extract<PeekAnswer, { kind: 'keyStatus' }>): ListedStatus {
   const { limits, isBlocked, blockedUntilMillis, decided } = keyStatus;
   const [limit] = limits;
-  if (isBlocked === true) return reportOfBlock((blockedUntilMillis ?? 0) - decided.timeMillis);
+  if (isBlocked === true) return blockedStatus((blockedUntilMillis ?? 0) - decided.timeMillis);
   if (limit === undefined) return { isOver: true };
   return { isOver: limit.retryAfterMillis > 0, limitStatus: limit };
 }
 
 /** @param millis until the block ends; 0 or less: it has no end */
-function reportOfBlock(millis: number): Reported {
+function blockedStatus(millis: number): ListedStatus {
   return { isOver: true, ...(millis > 0 && { blockedMillis: millis }) };
 }
 
 /** A cost above the limit itself fits at no time, however long the caller waits. */
-function neverFits({ ruleId, window: { limit, windowMillis } }: MatchedLimit): Reported {
+function neverFits({ ruleId, window: { limit, windowMillis } }: MatchedLimit): ListedStatus {
   const times = { retryAfterMillis: windowMillis, resetMillis: windowMillis };
   return { isOver: true, limitStatus: { ruleId, limit, windowMillis, remaining: 0, ...times } };
 }
 
-function answerOf({ lists, answered }: Asking, answer: AskAnswer, peeked: AllReported): ListedAnswer {
+function answerOf({ lists, answered }: Asking, answer: AskAnswer, peeked: PeekedLimits): ListedAnswer {
   switch (answer.kind) {
     case 'invalid':
       // The cost is above a limit, and so over it.
@@ -111,7 +111,7 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, peeked: AllRep
       return {
         kind: 'listed',
         allowed: false,
-        lists: outcomesOf(lists, reportOfAll(answered, peeked, false), false),
+        lists: outcomesOf(lists, statusOfAll(answered, peeked, false), false),
       };
     case 'conflict':
     case 'unavailable':
@@ -124,7 +124,7 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, peeked: AllRep
       if (lists === undefined || !lists.checks.every((check) => peeked.has(limitId(check))))
         return { ...RULES_CHANGED, proposed: true };
       const allowed = isAllowed(answer);
-      const reported = reportOfAll(answered, peeked, allowed);
+      const reported = statusOfAll(answered, peeked, allowed);
       return { kind: 'listed', allowed, lists: outcomesOf(lists, reported, allowed), decided: answer };
     }
   }
@@ -134,15 +134,15 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, peeked: AllRep
  * @param wasGranted the whole request was granted. If not, what a part granted was given back, and the numbers say
  *   so.
  */
-function reportOfAll(
+function statusOfAll(
   answered: readonly AnsweredPart[],
-  peeked: AllReported,
+  peeked: PeekedLimits,
   wasGranted: boolean,
-): AllReported {
-  return new Map([...peeked, ...answered.flatMap((part) => reportOf(part, wasGranted))]);
+): PeekedLimits {
+  return new Map([...peeked, ...answered.flatMap((part) => statusesOf(part, wasGranted))]);
 }
 
-function reportOf({ part, answer }: AnsweredPart, wasGranted: boolean): [string, Reported][] {
+function statusesOf({ part, answer }: AnsweredPart, wasGranted: boolean): [string, ListedStatus][] {
   if (answer?.kind === 'invalid') {
     const tooDear = part.limits.filter(({ cost, window, settle }) => cost > window.limit && settle !== true);
     return tooDear.map((limit) => [limitId(limit), neverFits(limit)]);
@@ -151,7 +151,7 @@ function reportOf({ part, answer }: AnsweredPart, wasGranted: boolean): [string,
   const { decision } = answer;
   const { allowed } = decision;
   if (decision.isBlocked === true)
-    return part.limits.map((limit) => [limitId(limit), reportOfBlock(decision.retryAfterMillis)]);
+    return part.limits.map((limit) => [limitId(limit), blockedStatus(decision.retryAfterMillis)]);
   const limitStatuses = decision.limits ?? [limitStatusOf(decision)];
   const areReported = limitStatuses.length === part.limits.length;
   return part.limits.map((limit, i) => {
@@ -168,7 +168,7 @@ function reportOf({ part, answer }: AnsweredPart, wasGranted: boolean): [string,
 
 function outcomesOf(
   { lists }: MatchedLists,
-  reported: AllReported,
+  reported: PeekedLimits,
   allowed: boolean,
 ): readonly ListOutcome[] {
   const outcomes = lists.map((list) => outcomeOf(list, reported));
@@ -182,10 +182,10 @@ function isReason(outcome: ListOutcome): boolean {
 }
 
 /** A list with several windows reports the one that is over its limit, or the one with the least remaining. */
-function outcomeOf(list: MatchedList, reported: AllReported): ListOutcome {
+function outcomeOf(list: MatchedList, reported: PeekedLimits): ListOutcome {
   if (list.kind !== 'limited') return { kind: list.kind };
   let name = list.limits[0]?.rule.name ?? '';
-  let worst: Reported | undefined;
+  let worst: ListedStatus | undefined;
   for (const limit of list.limits) {
     const one = reported.get(limitId(limit));
     if (one === undefined || (worst !== undefined && !isWorse(one, worst))) continue;
@@ -195,7 +195,7 @@ function outcomeOf(list: MatchedList, reported: AllReported): ListOutcome {
   return { kind: 'limited', isOver: false, name, ...worst };
 }
 
-function isWorse(a: Reported, b: Reported): boolean {
+function isWorse(a: ListedStatus, b: ListedStatus): boolean {
   if (a.isOver !== b.isOver) return a.isOver;
   return (a.limitStatus?.remaining ?? 0) < (b.limitStatus?.remaining ?? 0);
 }

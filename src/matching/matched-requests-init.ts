@@ -2,6 +2,7 @@
  * What `MatchedRequests` gets from the node: the rules, the way to partitions, and limits on time and memory. Types
  * only.
  */
+import type { ArrivalClock } from '../api/clocks.ts';
 import type { Decision } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { DoneWith, UserRequest } from '../api/user-request.ts';
@@ -9,7 +10,7 @@ import type { DegradedDecisions } from './degraded-decisions.ts';
 import type { RuleSet } from './rule-set.ts';
 
 /** The dependencies and bounds of `MatchedRequests`. */
-export interface MatchedRequestsInit {
+export interface MatchedRequestsInit extends ArrivalClock {
   /** The rules that this node knows; `starting`: it knows none yet. */
   readonly ruleSet: () => RuleSet | 'starting';
   /** The rules that were in force recently, see `EarlierRuleSets`. */
@@ -29,9 +30,6 @@ export interface MatchedRequestsInit {
   readonly tried: (ruleId: string, wouldAllow: boolean) => void;
   /** A number from 1 to `ATTEMPT_MAX` that no other attempt in this cluster has. */
   readonly newAttempt: () => number;
-  readonly monotonicMillis: () => number;
-  /** When the request that is handled now arrived, on the monotonic clock. */
-  readonly listenerMillis: () => number;
   readonly deadlineMillis: number;
   /** How many requests may wait for this node to learn newer rules; more are refused. */
   readonly waitingMax: number;

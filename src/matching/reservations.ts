@@ -2,6 +2,7 @@
  * Gives back the reservations of requests that are not granted. Load never prevents that: a refund is repeated
  * until its outcome is known, or until the reservation has expired. The outcomes are counted.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { AllowAnswer } from '../api/answer.ts';
 import type { RefundAnswer, RefundRequest } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
@@ -59,10 +60,9 @@ export interface Reserved extends AnsweredPart {
 }
 
 /** What `Reservations` needs. */
-export interface ReservationsInit {
+export interface ReservationsInit extends MonotonicClock {
   /** Asks the leader of the partition; calls `done` once. */
   readonly ask: (request: RefundRequest, done: DoneWith<RefundRequest>, deadlineMillis: number) => void;
-  readonly monotonicMillis: () => number;
   /** Milliseconds that one attempt to give back may take. */
   readonly deadlineMillis: number;
 }

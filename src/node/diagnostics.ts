@@ -2,15 +2,15 @@
  * Takes heap snapshots and CPU profiles of this process, one at a time; each is announced in the log before it
  * begins. The result is streamed and never written to a file. The caller decides who may ask.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
 import type { Logger } from 'pino';
 import type { DiagnosticsApi, OpenDiagnosis, WantedDiagnosis } from '../api/diagnostics.ts';
 
 /** What `Diagnostics` needs. */
-export interface DiagnosticsInit {
+export interface DiagnosticsInit extends MonotonicClock {
   readonly logger: Logger;
-  readonly monotonicMillis: () => number;
   /** A profile is aborted when the node stops. */
   readonly isStopping: () => boolean;
 }

@@ -15,6 +15,7 @@
  *   their node may not lead any more.
  * - They move when clients send another node far more requests for some seconds.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { LoadReport } from '../wire/load-report.ts';
 
@@ -29,9 +30,8 @@ export interface NodeLoad {
 }
 
 /** What `Gathering` needs. */
-export interface GatheringInit {
+export interface GatheringInit extends MonotonicClock {
   readonly nodeId: NodeId;
-  readonly monotonicMillis: () => number;
   readonly load: () => NodeLoad;
   /** Nothing prevents this node from leading. */
   readonly mayLead: () => boolean;

@@ -9,7 +9,7 @@ import type { NodeUsage } from '../usage/node-usage.ts';
 import { MinuteTimes } from '../usage/minute-times.ts';
 import { type AlertFigures, RecentFigures } from '../usage/recent-figures.ts';
 import { UsageTable } from '../usage/usage-table.ts';
-import type { Clocks } from './node-core-init.ts';
+import type { Clocks } from '../api/clocks.ts';
 
 const MINUTE_MILLIS = 60_000;
 /** One in this many answers is timed. */

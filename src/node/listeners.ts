@@ -11,7 +11,7 @@ import type { EventTurn } from './event-turn.ts';
 import type { LiveSettings } from './live-settings.ts';
 import type { NodeMonitor } from './node-monitor.ts';
 import type { Metrics } from './metrics.ts';
-import type { Clocks } from './node-core-init.ts';
+import type { Clocks } from '../api/clocks.ts';
 import type { NodeInit } from './node-init.ts';
 
 /** The HTTP listener. */

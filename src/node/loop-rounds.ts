@@ -3,10 +3,10 @@
  * next. Long rounds are measured in processor time, so that a process that others keep from running does not count
  * as busy.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 
 /** What `LoopRounds` needs. */
-export interface LoopRoundsInit {
-  readonly monotonicMillis: () => number;
+export interface LoopRoundsInit extends MonotonicClock {
   /**
    * Called for several rounds together: time per round, and time that the loop waited in all of them. Up to
    * `shortMillis` it is the time that passed while the loop did not wait; above, it is processor time, once that is

@@ -6,7 +6,7 @@ import type { Access } from './access.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import type { ListenerUsage } from './listener-usage.ts';
 import type { NodeCore } from './node-core.ts';
-import type { Clocks } from './node-core-init.ts';
+import type { Clocks } from '../api/clocks.ts';
 import type { NodeInit } from './node-init.ts';
 import type { NodePace } from './node-pace.ts';
 import type { NodeReadiness } from './readiness.ts';

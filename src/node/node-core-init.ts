@@ -3,6 +3,7 @@ import type { NodeLoad } from './gathering.ts';
 import type { GroupApplication, MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
+import type { Clocks } from '../api/clocks.ts';
 import type { SheddingOfForwarded } from '../api/shedding.ts';
 import type { UsageQuery } from '../api/usage.ts';
 import type { ClockVerdict } from '../clock/clock-rates.ts';
@@ -20,17 +21,6 @@ import type { NodeReport } from '../wire/node-report.ts';
 
 /** Bound for random first correlation ids, so that answers to an earlier process match nothing. */
 export const FIRST_ID_BOUND = 2 ** 47;
-
-/** The clocks of a node. */
-export interface Clocks {
-  /** Monotonic clock; may have fractions of a millisecond. */
-  readonly monotonicMillis: () => number;
-  /**
-   * Wall clock, milliseconds since 1970. It starts group time, bounds timestamps in requests, and appears in
-   * headers.
-   */
-  readonly wallMillis: () => number;
-}
 
 /** What `NodeCore` needs. */
 export interface NodeCoreInit {

@@ -4,7 +4,7 @@ import type { LogStore } from '../../raft/driver/store.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { NodeTls } from '../tls/node-tls.ts';
-import type { Clocks } from './node-core-init.ts';
+import type { Clocks } from '../api/clocks.ts';
 
 /** What `startNode` needs. */
 export interface NodeInit {

@@ -13,7 +13,7 @@ import { LiveRate } from '../usage/live-rate.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { ListenerUsage } from './listener-usage.ts';
 import { FaultLog } from './fault-log.ts';
-import type { Clocks } from './node-core-init.ts';
+import type { Clocks } from '../api/clocks.ts';
 import type { NodeReadiness } from './readiness.ts';
 
 /** The current minute and the one before, as that may not have been complete at the last reading. */

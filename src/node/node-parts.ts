@@ -28,7 +28,7 @@ import { NodeMonitor } from './node-monitor.ts';
 import { NodePace } from './node-pace.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import type { Metrics } from './metrics.ts';
-import type { Clocks } from './node-core-init.ts';
+import type { Clocks } from '../api/clocks.ts';
 import { metricsOf } from './node-metrics.ts';
 import type { NodeInit } from './node-init.ts';
 import { ObservedStore } from './observed-store.ts';

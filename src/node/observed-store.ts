@@ -1,10 +1,10 @@
 /** A store that reports how long its writes take and which snapshots were kept. It changes nothing. */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, SnapshotMeta } from '../../raft/types.ts';
 
 /** Receives the observations. */
-export interface StoreWatcher {
-  readonly monotonicMillis: () => number;
+export interface StoreWatcher extends MonotonicClock {
   readonly wrote: (seconds: number) => void;
   /** A snapshot is on disk: of the group's own state, or one received from its leader. */
   readonly snapshotKept: (snapshot: {

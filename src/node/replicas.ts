@@ -13,7 +13,8 @@ import type { LocalReplicas } from '../meta/replica-keeper.ts';
 import { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import { restoreGroup } from './group-loader.ts';
-import type { Clocks, NodeCoreInit } from './node-core-init.ts';
+import type { Clocks } from '../api/clocks.ts';
+import type { NodeCoreInit } from './node-core-init.ts';
 import { PARTITION_DEFAULTS, type PartitionOptions } from '../partition/partition-options.ts';
 
 /** What `Replicas` needs. */

@@ -15,7 +15,7 @@ import { accessOf } from './access.ts';
 import { nodeApi, viewOf } from './node-api.ts';
 import { ListenerUsage } from './listener-usage.ts';
 import type { NodeCore } from './node-core.ts';
-import type { Clocks } from './node-core-init.ts';
+import type { Clocks } from '../api/clocks.ts';
 import { NodeMonitor } from './node-monitor.ts';
 import { NodePace } from './node-pace.ts';
 import { NodeReadiness } from './readiness.ts';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { LoadShedder, ROUND_MILLIS_MAX } from '../shedding/load-shedder.ts';
 import { EventTurn } from './event-turn.ts';
 import { LoopRounds } from './loop-rounds.ts';
-import type { Clocks } from './node-core-init.ts';
+import type { Clocks } from '../api/clocks.ts';
 import { OPEN_REQUESTS_MAX } from './routing.ts';
 
 /** Load shedding, and the turns that it measures. */

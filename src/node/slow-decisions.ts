@@ -5,15 +5,15 @@
  * The leader logs an entry: time in the queue, to commit and to apply, and the slowest disk write meanwhile. The
  * node with the listener logs the answer. Partition, term and index connect the two lines.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import { createHash } from 'node:crypto';
 import type { AskAnswer, Question } from '../api/question.ts';
 import type { UserRequest } from '../api/user-request.ts';
 import type { EntryTiming } from '../partition/entry-timing.ts';
 
 /** What `SlowDecisions` needs. */
-export interface SlowDecisionsInit {
+export interface SlowDecisionsInit extends MonotonicClock {
   readonly logger: { warn(fields: object, message: string): void };
-  readonly monotonicMillis: () => number;
 }
 
 /** From this on a decision is slow; far above what it takes on a working disk and network. */

@@ -3,6 +3,7 @@
  * the code for real ones. Otherwise the first second would run uncompiled code, and most of many simultaneous
  * requests would be refused as too late. Amount and time are bounded, and the node starts whatever the result is.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { Logger } from 'pino';
 import { ScratchCluster } from './scratch-cluster.ts';
 
@@ -19,9 +20,8 @@ const REQUESTS = 4_000;
 const MILLIS_MAX = 3_000;
 
 /** What the warm-up needs. */
-export interface WarmUpInit {
+export interface WarmUpInit extends MonotonicClock {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  readonly monotonicMillis: () => number;
 }
 
 let warmingUp: Promise<void> | undefined;

@@ -4,6 +4,7 @@
  * only as many new users and request ids as its smallest replica can hold. It also gives each partition its turn to
  * search for idle items; it frees nothing itself.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 import { lesser, NodeBudget, PeerRooms } from './node-budget.ts';
@@ -16,9 +17,8 @@ interface Replica {
 }
 
 /** The dependencies of a `CapacityWatch`. */
-export interface CapacityWatchInit {
+export interface CapacityWatchInit extends MonotonicClock {
   readonly partitions: ReadonlyMap<number, Replica>;
-  readonly monotonicMillis: () => number;
   /** The other nodes that replicate a partition led by this node; none if this node does not lead it. */
   readonly followersOf: (partition: number) => Iterable<NodeId>;
   /** Reports this node's room to every other node. */

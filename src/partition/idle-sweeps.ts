@@ -3,6 +3,7 @@
  * without grants the last keys would be remembered for good. It surveys the state first, which wakes nobody: a
  * partition without idle keys goes on resting. An instance exists only while this node leads.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { IdleSurvey } from '../limiter/state/idle-survey.ts';
 
@@ -22,10 +23,9 @@ const LOST_MILLIS = 5_000;
 export const GATHER_MILLIS = 30_000;
 
 /** The dependencies of `IdleSweeps`. */
-export interface IdleSweepsInit {
+export interface IdleSweepsInit extends MonotonicClock {
   readonly machine: LimiterStateMachine;
   readonly clock: { nowMillis(): number };
-  readonly monotonicMillis: () => number;
 }
 
 /** The sweeps of one partition. */

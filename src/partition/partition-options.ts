@@ -1,4 +1,5 @@
 /** The options and dependencies of a partition. */
+import type { Clocks } from '../api/clocks.ts';
 import type { EntryTiming } from './entry-timing.ts';
 import type { ReadDone } from '../../raft/driver/group-application.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
@@ -26,17 +27,11 @@ export const PARTITION_DEFAULTS: PartitionOptions = {
 };
 
 /** Everything that a partition is created with. */
-export interface PartitionInit {
+export interface PartitionInit extends Clocks {
   readonly partition: number;
   readonly nodeId: NodeId;
   readonly clock: GroupClock;
   readonly options: PartitionOptions;
-  /** The clock for deadlines; must not run back. */
-  readonly monotonicMillis: () => number;
-  /**
-   * Only used to refuse timestamps from the future and for the first entry after lost history; decisions never see it.
-   */
-  readonly wallMillis: () => number;
   /** Asks the driver for a place in the log, soon. */
   readonly requestProposal: () => void;
   /** See `MultiRaft.readIndex`. */

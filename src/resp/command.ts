@@ -1,6 +1,7 @@
 /**
  * What a command is: its entry in the table, and the interface through which it uses its connection and its listener.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { AskAnswer, Question } from '../api/question.ts';
 import type { NodeApi } from '../api/api-listener.ts';
 import type { ALLOW_STATUS } from '../api/refusals.ts';
@@ -21,11 +22,10 @@ export interface ListenerCounts {
 }
 
 /** The state that all connections share. */
-export interface ListenerState {
+export interface ListenerState extends MonotonicClock {
   readonly node: NodeApi;
   /** The release of the package. */
   readonly version: string;
-  readonly monotonicMillis: () => number;
   /** When the listener was created, on the monotonic clock. */
   readonly startedMillis: number;
   readonly port: () => number;

@@ -3,6 +3,7 @@
  * longer, whatever clients send. Connections that get no time in this turn continue in order in the next ones. This
  * file does not know any command.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 
 /** A connection whose bytes wait to be read. */
 export interface Readable {
@@ -26,8 +27,7 @@ interface Waiting {
 }
 
 /** What it is built from. */
-export interface ReadPassInit {
-  readonly monotonicMillis: () => number;
+export interface ReadPassInit extends MonotonicClock {
   /** Runs `fn` when everything that came in this turn has been decided. */
   readonly atTurnEnd: (fn: () => void) => void;
 }

@@ -1,4 +1,5 @@
 /** What the RESP listener is built from, and its limits. */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { Logger } from 'pino';
 import type { NodeApi } from '../api/api-listener.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
@@ -43,7 +44,7 @@ export const RESP_LIMITS: RespLimits = {
 };
 
 /** What the RESP listener is built from. */
-export interface RespListenerInit {
+export interface RespListenerInit extends MonotonicClock {
   readonly node: NodeApi;
   /** Port 0 lets the system choose. */
   readonly address: { readonly host: string; readonly port: number };
@@ -51,7 +52,6 @@ export interface RespListenerInit {
   readonly version: string;
   /** Called for every connection. */
   readonly accepted: () => void;
-  readonly monotonicMillis: () => number;
   /** Runs `flush` when everything that came in this turn (one pass of the event loop) has been decided. */
   readonly atTurnEnd: (flush: () => void) => void;
   readonly logger: Logger;

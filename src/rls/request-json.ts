@@ -63,8 +63,7 @@ function fieldsAt<Name extends string>(
   for (const [spelling, field] of Object.entries(objectAt(value, path, [...spelled.keys()]))) {
     const name = spelled.get(spelling);
     if (name === undefined || field === null) continue;
-    if (found[name] !== undefined)
-      throw new InvalidFieldError(`${path}.${spelling}`, 'must be there only once');
+    if (found[name] !== undefined) throw new InvalidFieldError(`${path}.${spelling}`, 'must appear once');
     found[name] = field;
   }
   return found;

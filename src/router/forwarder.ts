@@ -9,6 +9,7 @@
  * request is proposed by that leader, under the same id, or not at all. If the relay dies, the outcome is unknown,
  * as if the leader had died.
  */
+import type { ArrivalClock } from '../api/clocks.ts';
 import type { SheddingOfForwarded } from '../api/shedding.ts';
 import type { Answer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
@@ -21,12 +22,9 @@ import { FailureDetector } from './failure-detector.ts';
 import type { Done } from '../partition/waiters.ts';
 
 /** What `Forwarder` needs. */
-export interface ForwarderInit {
+export interface ForwarderInit extends ArrivalClock {
   readonly nodeId: NodeId;
   readonly partitions: ReadonlyMap<number, Partition>;
-  readonly monotonicMillis: () => number;
-  /** On the same clock: when what is received now arrived. */
-  readonly listenerMillis: () => number;
   /** Sends one frame; false if it was dropped. */
   readonly send: (to: NodeId, type: 'requests' | 'answers', payload: Uint8Array) => boolean;
   /** Runs `flush` soon, after the requests that have arrived are decided. */

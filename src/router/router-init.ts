@@ -1,10 +1,11 @@
 /** The dependencies and time limits of a router. Types only. */
+import type { ArrivalClock } from '../api/clocks.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { Partition } from '../partition/partition.ts';
 import type { Forwarder } from './forwarder.ts';
 
 /** What `Router` needs. */
-export interface RouterInit {
+export interface RouterInit extends ArrivalClock {
   readonly nodeId: NodeId;
   readonly placement: {
     readonly partitionCount: number;
@@ -19,9 +20,6 @@ export interface RouterInit {
   readonly hearsOfLeaders: (partition: number) => boolean;
   readonly forwarder: Forwarder;
   readonly partitionOf: (userId: string) => number;
-  readonly monotonicMillis: () => number;
-  /** On the same clock: when what is asked now arrived. */
-  readonly listenerMillis: () => number;
   readonly deadlineMillis: number;
   /** Ticks after which a node that has a probe, is alive and has not refused it is taken for the leader. */
   readonly silentTicksMax: number;

@@ -5,6 +5,7 @@
  * is always left for clients with few. The check only needs the client's own count. It reads no clock and asks
  * nobody.
  */
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { ClientLoad, SheddingApi, SheddingOfForwarded } from '../api/shedding.ts';
 import { ClientLoads } from './client-loads.ts';
 import { DelayLimit } from './delay-limit.ts';
@@ -22,8 +23,7 @@ const LEAST = 64;
 export const ROUND_MILLIS_MAX = 12;
 
 /** What the load shedder is built from. */
-export interface LoadShedderInit {
-  readonly monotonicMillis: () => number;
+export interface LoadShedderInit extends MonotonicClock {
   /** The most open requests while nothing waits. */
   readonly openMax: number;
   /** The fewest; default 64. */

@@ -302,7 +302,7 @@ describe('a repeated key is refused and named', () => {
     expect(response.statusCode).toBe(400);
     const { error } = response.json<{ error: { field: string; message: string } }>();
     expect(error.field).toBe(field);
-    expect(error.message).toBe(`${field} must be there only once`);
+    expect(error.message).toBe(`${field} must appear once`);
     expect(listener.asked).toHaveLength(asked.asked);
     expect(listener.operated).toHaveLength(asked.operated);
   });
@@ -316,6 +316,6 @@ describe('a repeated key is refused and named', () => {
       headers,
       payload,
     });
-    expect([statusCode, body]).toEqual([400, 'domain must be there only once']);
+    expect([statusCode, body]).toEqual([400, 'domain must appear once']);
   });
 });

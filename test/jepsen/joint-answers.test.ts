@@ -34,7 +34,7 @@ describe('one id', () => {
     const denial = { status: 429, allowed: false, receipt: null } as const;
     const full = [granted(1_050, [ADA])];
     expect(found([first, ...full, again(denial)])).toEqual(["'r1000' was granted, and its retry was denied"]);
-    const conflict = { status: 422, class: 'fail', allowed: null, told: [], receipt: null } as const;
+    const conflict = { status: 422, class: 'fail', allowed: null, reported: [], receipt: null } as const;
     expect(found([first, again(conflict)])).toEqual([expect.stringContaining('its retry was refused')]);
     const late = granted(20_000, [ADA], { requestId: first.requestId });
     expect(found([first, late])).toEqual([]);
@@ -54,17 +54,17 @@ describe('one id', () => {
 
 describe('what is told', () => {
   it('is of every limit of the request, and of no other', () => {
-    const half = { told: [{ rule: 'user', limit: 2, remaining: 1 }] };
+    const half = { reported: [{ rule: 'user', limit: 2, remaining: 1 }] };
     expect(found([granted(1_000, [ADA, NET], half)])).toEqual([
       "'r1000' was granted under 1 of its 2 limits",
     ]);
     expect(found([granted(1_000, [NET], half)])).toContain("'r1000' was told of rule 'user'");
-    expect(found([granted(1_000, [ADA], { told: [] })])).toContain("'r1000' was granted under no limit");
-    expect(found([granted(1_000, [ADA, NET], { ...half, door: 'redis' })])).toEqual([]);
+    expect(found([granted(1_000, [ADA], { reported: [] })])).toContain("'r1000' was granted under no limit");
+    expect(found([granted(1_000, [ADA, NET], { ...half, listener: 'redis' })])).toEqual([]);
   });
 
   it('of a settlement that rules changed under is what its first partition remembers: its node asked again', () => {
-    const half = { told: [{ rule: 'user', limit: 2, remaining: 1 }] };
+    const half = { reported: [{ rule: 'user', limit: 2, remaining: 1 }] };
     const under = change(990, 2, { completeNanos: 1_005e6 });
     const missing = ["'r1000' was granted under 1 of its 2 limits"];
     expect(found([granted(1_000, [ADA, NET], { ...half, settled: true }), under])).toEqual([]);
@@ -73,14 +73,14 @@ describe('what is told', () => {
   });
 
   it('leaves no more than fits beside the request', () => {
-    const told = [{ rule: 'user', limit: 2, remaining: 2 }];
-    expect(found([granted(1_000, [ADA], { told })])).toEqual([
+    const reported = [{ rule: 'user', limit: 2, remaining: 2 }];
+    expect(found([granted(1_000, [ADA], { reported })])).toEqual([
       "'r1000' was told that 2 of 2 remain under 'user'",
     ]);
   });
 
   it('tells a settlement what is left now: its cost may have left the window while it was settled', () => {
-    const more = { told: [{ rule: 'user', limit: 2, remaining: 2 }], settled: true };
+    const more = { reported: [{ rule: 'user', limit: 2, remaining: 2 }], settled: true };
     expect(found([granted(1_000, [ADA], { ...more, completeNanos: 2_001e6 })])).toEqual([]);
     expect(found([granted(1_000, [ADA], { ...more, completeNanos: 1_999e6 })])).toEqual([
       "'r1000' was told that 2 of 2 remain under 'user'",
@@ -138,17 +138,17 @@ describe('a denial', () => {
   it('may be by rules that were replaced while its leader was cut off, and a grant may not', () => {
     // Rules with smaller limits were in force until 1,005, and longer for a leader that was cut off from the change.
     const replaced = [change(10, 1), change(1_000, 3)];
-    const told = [{ rule: 'user', limit: 1, remaining: 0 }];
+    const reported = [{ rule: 'user', limit: 1, remaining: 0 }];
     const wrong = ["'r1020' was decided by limits that were never in force together then: user 1"];
     const cut = { bands: [{ kind: 'partition', nodes: [1], startNanos: 900e6, endNanos: 950e6 }] };
     const late = { bands: [{ kind: 'partition', nodes: [1], startNanos: 1_010e6, endNanos: 1_050e6 }] };
-    const old = [denied(1_020, [ADA], { told })];
+    const old = [denied(1_020, [ADA], { reported })];
     const findings = (events: readonly Ask[], surroundings: Surroundings): readonly string[] =>
       found([...replaced, ...events], surroundings).filter((each) => each.includes('never in force'));
     expect(findings(old, cut)).toEqual([]);
     expect(findings(old, {})).toEqual(wrong);
     expect(findings(old, late)).toEqual(wrong);
-    expect(findings([granted(1_020, [ADA], { told })], cut)).toEqual(wrong);
+    expect(findings([granted(1_020, [ADA], { reported })], cut)).toEqual(wrong);
   });
 
   it('may be due to what took effect while nobody told', () => {
@@ -161,7 +161,7 @@ describe('a denial', () => {
 describe('a line of the history', () => {
   it('comes back as it was written', () => {
     const ask = granted(1_000, [ADA, NET]);
-    const blocked = denied(1_150, [ADA], { status: 403, blocked: true, told: [] });
+    const blocked = denied(1_150, [ADA], { status: 403, blocked: true, reported: [] });
     const settled = granted(1_250, [ADA], { settled: true, cost: 7 });
     const changes = [change(1_300, 1), keyChange(1_400, 'block'), keyChange(1_500, 'reset')];
     const events = [ask, unanswered(1_100, [ADA]), blocked, refund(1_200, ask), settled, ...changes];
@@ -169,17 +169,20 @@ describe('a line of the history', () => {
   });
 
   it('is refused with the field that is wrong', () => {
-    const { door: _, ...line } = JSON.parse(encodeJoint(granted(1_000, [ADA]))) as Record<string, unknown>;
+    const { listener: _, ...line } = JSON.parse(encodeJoint(granted(1_000, [ADA]))) as Record<
+      string,
+      unknown
+    >;
     expect(() => decodeJoint(line, 7)).toThrow(
-      'line 7: door must be one of http, batch, redis, but is undefined',
+      'line 7: listener must be one of http, batch, redis, but is undefined',
     );
-    expect(() => decodeJoint({ ...line, door: 'http', limits: [] }, 8)).toThrow(
+    expect(() => decodeJoint({ ...line, listener: 'http', limits: [] }, 8)).toThrow(
       'line 8: limits must be one or more',
     );
     expect(() => decodeJoint({ ...line, op: 'look' }, 9)).toThrow(
       'line 9: op must be one of ask, refund, rules, key',
     );
-    expect(() => decodeJoint({ ...line, door: 'http', allowed: null }, 10)).toThrow(
+    expect(() => decodeJoint({ ...line, listener: 'http', allowed: null }, 10)).toThrow(
       'line 10: an answered request needs allowed',
     );
   });

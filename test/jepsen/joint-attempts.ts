@@ -20,7 +20,7 @@ export interface Wish {
 
 /** Where and when it was asked. */
 export interface Sent {
-  readonly door: Listener;
+  readonly listener: Listener;
   readonly node: number;
   readonly invokeNanos: number;
 }
@@ -62,8 +62,15 @@ export function askOf(wish: Wish, sent: Sent, completeNanos: number, outcome: Ou
   const ending = { completeNanos, ...endingOf(status, body) };
   if (ending.class !== 'ok') return { ...asked, ...ending, ...NOT_REPORTED };
   const limits = Array.isArray(fields['limits']) ? fields['limits'] : [fields];
-  const told = limits.map(reportOf).filter((each) => each !== undefined);
-  return { ...asked, ...ending, ...NOT_REPORTED, allowed: status === 200, told, receipt: receiptIn(body) };
+  const reported = limits.map(reportOf).filter((each) => each !== undefined);
+  return {
+    ...asked,
+    ...ending,
+    ...NOT_REPORTED,
+    allowed: status === 200,
+    reported,
+    receipt: receiptIn(body),
+  };
 }
 
 /** The reply is five numbers and, for `MATCH`, the rule. Without a limit it is -1; a blocked key has the limit 0. */
@@ -84,7 +91,7 @@ export function askOfReply(wish: Wish, sent: Sent, { completeNanos, ending }: Re
     error: null,
     allowed: allowed === 1,
     blocked,
-    told: isReported ? [{ rule, limit, remaining }] : [],
+    reported: isReported ? [{ rule, limit, remaining }] : [],
     receipt: null,
   };
 }
@@ -117,24 +124,24 @@ export function refundOfReply(wish: RefundWish, sent: Sent, { completeNanos, end
   const { reply } = ending;
   if (!Array.isArray(reply)) return { ...asked, completeNanos, ...endingOfError(reply), ...NOT_REFUNDED };
   const refunded = reply[0] === 1;
-  const told = { status: refunded ? 200 : 404, class: 'ok', error: null } as const;
-  if (!refunded) return { ...asked, completeNanos, ...told, ...NOT_REFUNDED, refunded };
+  const answered = { status: refunded ? 200 : 404, class: 'ok', error: null } as const;
+  if (!refunded) return { ...asked, completeNanos, ...answered, ...NOT_REFUNDED, refunded };
   const grant = { rule: textOrNull(reply[1]), cost: numberOrNull(reply[2]), receipt: null };
-  return { ...asked, completeNanos, ...told, refunded, ...grant };
+  return { ...asked, completeNanos, ...answered, refunded, ...grant };
 }
 
 /** A settlement refunds the grant of the same id once it is done. */
 export function refundBySettling(
   wish: RefundWish,
-  { door, node, invokeNanos, completeNanos, status, class: outcome, error, allowed }: Ask,
+  { listener, node, invokeNanos, completeNanos, status, class: outcome, error, allowed }: Ask,
   grant: Pick<Refund, 'rule' | 'cost' | 'receipt'>,
 ): Refund {
-  const ending = { door, node, invokeNanos, completeNanos, status, class: outcome, error };
-  const told = allowed === true ? { refunded: true, ...grant } : NOT_REFUNDED;
-  return { op: 'refund', ...wish, ...ending, ...told };
+  const ending = { listener, node, invokeNanos, completeNanos, status, class: outcome, error };
+  const reported = allowed === true ? { refunded: true, ...grant } : NOT_REFUNDED;
+  return { op: 'refund', ...wish, ...ending, ...reported };
 }
 
-const NOT_REPORTED = { allowed: null, blocked: false, told: [], receipt: null } as const;
+const NOT_REPORTED = { allowed: null, blocked: false, reported: [], receipt: null } as const;
 /** The status of a request that is denied because an operator blocked one of its keys, not by a limit. */
 const BLOCKED = 403;
 const NOT_REFUNDED = { refunded: null, rule: null, cost: null, receipt: null } as const;

@@ -37,7 +37,7 @@ export interface LimitReported {
 /** One attempt at a request under one or several limits. The client knows which, and a grant counts at each of them. */
 export interface Ask extends Ending {
   readonly op: 'ask';
-  readonly door: Listener;
+  readonly listener: Listener;
   /** A refund is requested by the key of the first limit. */
   readonly limits: readonly LimitAsked[];
   readonly cost: number;
@@ -49,13 +49,13 @@ export interface Ask extends Ending {
   readonly allowed: boolean | null;
   /** Denied because an operator blocked one of its keys. */
   readonly blocked: boolean;
-  readonly told: readonly LimitReported[];
+  readonly reported: readonly LimitReported[];
   readonly receipt: Receipt | null;
 }
 
 export interface Refund extends Ending {
   readonly op: 'refund';
-  readonly door: Listener;
+  readonly listener: Listener;
   readonly key: string;
   readonly requestId: string;
   /** The grant under the id no longer counts. Null: no answer says so. */
@@ -131,19 +131,19 @@ export function encodeJoint(event: JointEvent): string {
   const ending = { op: event.op, ...encodeEnding(event) };
   switch (event.op) {
     case 'ask': {
-      const { door, cost, settled, requestId, allowed, blocked, told, receipt } = event;
+      const { listener, cost, settled, requestId, allowed, blocked, reported, receipt } = event;
       const limits = event.limits.map(({ rule, key, windowMillis }) => ({
         rule,
         key,
         window_ms: windowMillis,
       }));
-      const answer = { allowed, blocked, told, receipt: encodeReceipt(receipt) };
-      return JSON.stringify({ ...ending, door, limits, cost, settled, request_id: requestId, ...answer });
+      const answer = { allowed, blocked, reported, receipt: encodeReceipt(receipt) };
+      return JSON.stringify({ ...ending, listener, limits, cost, settled, request_id: requestId, ...answer });
     }
     case 'refund': {
-      const { door, key, requestId, refunded, rule, cost, receipt } = event;
+      const { listener, key, requestId, refunded, rule, cost, receipt } = event;
       const answer = { refunded, rule, cost, receipt: encodeReceipt(receipt) };
-      return JSON.stringify({ ...ending, door, key, request_id: requestId, ...answer });
+      return JSON.stringify({ ...ending, listener, key, request_id: requestId, ...answer });
     }
     case 'rules': {
       const { ifVersion, version, limits } = event;
@@ -174,7 +174,7 @@ function receiptIn(field: Line): Receipt | null {
   };
 }
 
-const DOORS: readonly Listener[] = ['http', 'batch', 'redis'];
+const LISTENERS: readonly Listener[] = ['http', 'batch', 'redis'];
 
 /** @param value a parsed line with an `op`. @throws HistoryError naming line and field */
 export function decodeJoint(value: unknown, lineNumber: number): JointEvent {
@@ -188,7 +188,7 @@ export function decodeJoint(value: unknown, lineNumber: number): JointEvent {
       return {
         op,
         ...ending,
-        door: line.oneOf('door', DOORS),
+        listener: line.oneOf('listener', LISTENERS),
         key: line.text('key'),
         requestId: line.text('request_id'),
         refunded: line.flagOrNull('refunded'),
@@ -218,17 +218,17 @@ function askOf(line: Line, ending: Ending, lineNumber: number): Ask {
   return {
     op: 'ask',
     ...ending,
-    door: line.oneOf('door', DOORS),
+    listener: line.oneOf('listener', LISTENERS),
     limits,
     cost: line.number('cost'),
     settled: line.flagOrNull('settled') ?? false,
     requestId: line.text('request_id'),
     allowed,
     blocked: line.flagOrNull('blocked') ?? false,
-    told: line.lines('told').map((told) => ({
-      rule: told.text('rule'),
-      limit: told.number('limit'),
-      remaining: told.number('remaining'),
+    reported: line.lines('reported').map((reported) => ({
+      rule: reported.text('rule'),
+      limit: reported.number('limit'),
+      remaining: reported.number('remaining'),
     })),
     receipt: receiptIn(line),
   };

@@ -41,14 +41,14 @@ export function granted(at: number, limits: readonly LimitAsked[], more: Partial
     ...ended(at),
     status: 200,
     class: 'ok',
-    door: 'http',
+    listener: 'http',
     limits,
     cost: 1,
     settled: false,
     requestId: `r${at}`,
     allowed: true,
     blocked: false,
-    told: limits.map(({ rule }) => ({ rule, limit: 2, remaining: 0 })),
+    reported: limits.map(({ rule }) => ({ rule, limit: 2, remaining: 0 })),
     receipt: { group: 1, index: at, position: 0, term: 1, timeMillis: at },
     ...more,
   };
@@ -59,7 +59,7 @@ export function denied(at: number, limits: readonly LimitAsked[], more: Partial<
 }
 
 export function unanswered(at: number, limits: readonly LimitAsked[], more: Partial<Ask> = {}): Ask {
-  const nothing = { status: 0, class: 'info', allowed: null, receipt: null, told: [] } as const;
+  const nothing = { status: 0, class: 'info', allowed: null, receipt: null, reported: [] } as const;
   return { ...granted(at, limits), ...nothing, ...more };
 }
 
@@ -69,7 +69,7 @@ export function refund(at: number, of: Ask, more: Partial<Refund> = {}): Refund 
     ...ended(at),
     status: 200,
     class: 'ok',
-    door: 'http',
+    listener: 'http',
     key: of.limits[0]?.key ?? '',
     requestId: of.requestId,
     refunded: true,

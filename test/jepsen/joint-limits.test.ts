@@ -21,14 +21,17 @@ describe('limits that rules find', () => {
 
   it('count the whole cost', () => {
     expect(
-      found([first, granted(1_100, [ADA], { cost: 2, told: [{ rule: 'user', limit: 2, remaining: 0 }] })]),
+      found([
+        first,
+        granted(1_100, [ADA], { cost: 2, reported: [{ rule: 'user', limit: 2, remaining: 0 }] }),
+      ]),
     ).toEqual([expect.stringContaining("key 'user=ada' under rule 'user': 3 granted")]);
   });
 
   it('are not exceeded for certain where a grant may be a window older than the last', () => {
     const lost = unanswered(900, [ADA], { requestId: 'late' });
-    const told = granted(1_200, [ADA], { requestId: 'late' });
-    expect(found([lost, told, granted(1_500, [ADA]), granted(1_950, [ADA])])).toEqual([]);
+    const reported = granted(1_200, [ADA], { requestId: 'late' });
+    expect(found([lost, reported, granted(1_500, [ADA]), granted(1_950, [ADA])])).toEqual([]);
   });
 
   it('do not hold for what no answer told of', () => {
@@ -107,13 +110,20 @@ describe('what is given back', () => {
     expect(found([first, refund(1_200, first), granted(1_300, [ADA], again)])).toEqual([
       "'r1000' was given back, and asked again it was granted",
     ]);
-    const refused = { ...again, status: 422, class: 'fail', allowed: null, told: [], receipt: null } as const;
+    const refused = {
+      ...again,
+      status: 422,
+      class: 'fail',
+      allowed: null,
+      reported: [],
+      receipt: null,
+    } as const;
     expect(found([first, refund(1_200, first), granted(1_300, [ADA], refused)])).toEqual([]);
   });
 });
 
-function told(limit: number): Pick<Ask, 'told'> {
-  return { told: [{ rule: 'user', limit, remaining: 0 }] };
+function told(limit: number): Pick<Ask, 'reported'> {
+  return { reported: [{ rule: 'user', limit, remaining: 0 }] };
 }
 
 describe('limits that change', () => {
@@ -161,7 +171,7 @@ describe('limits that change', () => {
       { rule: 'net', limit: 3, remaining: 0 },
     ];
     expect(
-      found([change(990, 3, { completeNanos: 1_100e6 }), granted(1_000, [ADA, NET], { told: mixed })]),
+      found([change(990, 3, { completeNanos: 1_100e6 }), granted(1_000, [ADA, NET], { reported: mixed })]),
     ).toEqual(["'r1000' was decided by limits that were never in force together then: user 2, net 3"]);
   });
 });

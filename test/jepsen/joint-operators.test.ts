@@ -6,11 +6,11 @@ import { describe, expect, it } from 'vitest';
 import { ADA, denied, found, foundInLog, granted, keyChange, NET, unanswered } from './joint-judged.ts';
 
 const TOO_MANY = expect.stringMatching(/granted within 1000 ms, limit 2/);
-const NONE_LEFT = { told: [{ rule: 'user', limit: 2, remaining: 0 }] };
-const ONE_LEFT = { told: [{ rule: 'user', limit: 2, remaining: 1 }] };
+const NONE_LEFT = { reported: [{ rule: 'user', limit: 2, remaining: 0 }] };
+const ONE_LEFT = { reported: [{ rule: 'user', limit: 2, remaining: 1 }] };
 const settled = (at: number, cost: number) => granted(at, [ADA], { settled: true, cost, ...NONE_LEFT });
 
-const blocked = (at: number) => denied(at, [ADA, NET], { status: 403, blocked: true, told: [] });
+const blocked = (at: number) => denied(at, [ADA, NET], { status: 403, blocked: true, reported: [] });
 
 describe('a settled cost', () => {
   it('may exceed the limit, and then nothing is granted until it has left the window', () => {

@@ -29,7 +29,7 @@ describe('receipts', () => {
   });
 
   it('of refunds are as good', () => {
-    const lost = granted(1_000, [ADA], { door: 'redis', receipt: null });
+    const lost = granted(1_000, [ADA], { listener: 'redis', receipt: null });
     const back = refund(1_300, lost, receipt(1_000));
     expect(foundInLog([lost, granted(1_100, [ADA]), granted(1_200, [ADA]), back])).toHaveLength(1);
     expect(foundInLog([lost, granted(1_100, [ADA]), granted(1_400, [ADA]), back])).toEqual([]);

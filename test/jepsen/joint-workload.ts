@@ -188,7 +188,7 @@ export class JointWorkload {
     const [first] = limitsOf(subject);
     if (target === undefined || first === undefined) return;
     const wish: Wish = { subject, cost: this.#wishes.settledCost(), settled: true, requestId };
-    const sent: Sent = { door: 'http', node: target.id, invokeNanos: nowNanos() };
+    const sent: Sent = { listener: 'http', node: target.id, invokeNanos: nowNanos() };
     const outcome = await this.#post(target.port, '/v1/allow', bodyOf(wish));
     const settled = askOf(wish, sent, nowNanos(), outcome);
     this.#init.record({ ...settled, requestId: `${requestId}/settled` });
@@ -210,7 +210,7 @@ export class JointWorkload {
   async #askAlone(wish: Wish): Promise<Ask | undefined> {
     const target = await this.#pick();
     if (target === undefined) return undefined;
-    const sent: Sent = { door: 'http', node: target.id, invokeNanos: nowNanos() };
+    const sent: Sent = { listener: 'http', node: target.id, invokeNanos: nowNanos() };
     const outcome = await this.#post(target.port, '/v1/allow', bodyOf(wish));
     return this.#recorded(askOf(wish, sent, nowNanos(), outcome));
   }
@@ -219,7 +219,7 @@ export class JointWorkload {
   async #askBatch(wishes: readonly Wish[]): Promise<readonly Ask[]> {
     const target = await this.#pick();
     if (target === undefined) return [];
-    const sent: Sent = { door: 'batch', node: target.id, invokeNanos: nowNanos() };
+    const sent: Sent = { listener: 'batch', node: target.id, invokeNanos: nowNanos() };
     const singles = wishes.map(() => this.#wishes.single(target.id, sent.invokeNanos));
     const bodies = [
       ...wishes.map(bodyOf),
@@ -242,7 +242,7 @@ export class JointWorkload {
   async #askRedis(wishes: readonly Wish[], redis: RedisClient): Promise<readonly Ask[]> {
     const target = await this.#pick();
     if (target === undefined) return [];
-    const sent: Sent = { door: 'redis', node: target.id, invokeNanos: nowNanos() };
+    const sent: Sent = { listener: 'redis', node: target.id, invokeNanos: nowNanos() };
     const endings = await redis.pipeline(target.respPort, wishes.map(commandOf), this.#patienceMillis);
     return wishes.flatMap((wish, i) => {
       const ending = endings[i];
@@ -259,7 +259,7 @@ export class JointWorkload {
     const isRedis = user !== undefined && this.#init.random(2) === 0;
     const byName = subject.kind === 'named';
     const wish = { key, requestId };
-    const sent: Sent = { door: isRedis ? 'redis' : 'http', node: target.id, invokeNanos: nowNanos() };
+    const sent: Sent = { listener: isRedis ? 'redis' : 'http', node: target.id, invokeNanos: nowNanos() };
     if (isRedis) {
       const [ending] = await redis.pipeline(
         target.respPort,

@@ -65,7 +65,7 @@ describe('MATCH', () => {
     expect(await client.ask('CL.THROTTLE', 'ada', '15', '30', '60')).toEqual([1, 16, 0, 2, 0]);
   });
 
-  it.each([2, 3])('says that no rule is for it, and that no wait helps, in RESP%i', async (version) => {
+  it.each([2, 3])('says that no rule matches, and that no wait helps, in RESP%i', async (version) => {
     await client.ask('HELLO', String(version));
     played.answer = { kind: 'unmatched', rulesVersion: 7 };
     expect(await client.ask('MATCH', '1', 'usr', 'ada')).toEqual([0, 0, 0, -1, 0, null, 'UNMATCHED']);

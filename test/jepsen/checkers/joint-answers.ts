@@ -35,7 +35,7 @@ export function checkJointAnswers(joint: JointHistory, options: JointAnswersOpti
       places.set(`${group}/${index}/${position}`, `the single request of ${user}, '${requestId}'`);
   for (const request of jointRequests(joint)) {
     for (const ask of request.attempts) {
-      findings.tally(ask.door);
+      findings.tally(ask.listener);
       checkReported(ask, request, { inForce, ...options }, findings);
       checkPlace(ask, places, findings);
     }
@@ -85,7 +85,7 @@ function checkRefunds(
   const receipts = [...attempts, ...refunds.filter(({ refunded }) => refunded === true)].flatMap(
     ({ receipt, completeNanos }) => (receipt !== null && completeNanos <= untilNanos ? [receipt] : []),
   );
-  const granted = grant.told.receipt ?? receipts[0] ?? null;
+  const granted = grant.answered.receipt ?? receipts[0] ?? null;
   let backNanos = Infinity;
   for (const refund of refunds) {
     if (refund.completeNanos > untilNanos) continue;
@@ -116,12 +116,13 @@ interface ReportedOptions extends Pick<JointAnswersOptions, 'bands' | 'settleMil
 /** All limits that an answer reports belong to the request and come from one rule version. */
 function checkReported(ask: Ask, request: JointRequest, options: ReportedOptions, findings: Findings): void {
   const { inForce } = options;
-  const { allowed, told, limits, requestId, cost } = ask;
+  const { allowed, reported, limits, requestId, cost } = ask;
   if (allowed === null || ask.blocked) return;
-  if (told.length === 0) findings.add(`'${requestId}' was ${allowed ? 'granted' : 'denied'} under no limit`);
+  if (reported.length === 0)
+    findings.add(`'${requestId}' was ${allowed ? 'granted' : 'denied'} under no limit`);
   const isFirst = request.attempts[0] === ask;
   const from = request.attempts[0]?.invokeNanos ?? ask.invokeNanos;
-  for (const { rule, remaining, limit } of told) {
+  for (const { rule, remaining, limit } of reported) {
     if (!isOneOf(limits, rule)) findings.add(`'${requestId}' was told of rule '${rule}'`);
     const { windowMillis = Infinity } = limits.find((asked) => asked.rule === rule) ?? {};
     // The answer to a settlement shows what remains after the refund of its estimate. The cost that it charged may have
@@ -134,18 +135,18 @@ function checkReported(ask: Ask, request: JointRequest, options: ReportedOptions
   const possible = inForce.possible(from, ask.completeNanos);
   // A retry gets what the first partition remembers, and the Redis protocol reports only the limit that binds. The node
   // repeats a settlement itself if the rules change meanwhile.
-  const reportsAll = isFirst && ask.door !== 'redis' && !(ask.settled && possible.length > 1);
-  if (reportsAll && allowed && told.length !== limits.length)
-    findings.add(`'${requestId}' was granted under ${told.length} of its ${limits.length} limits`);
+  const reportsAll = isFirst && ask.listener !== 'redis' && !(ask.settled && possible.length > 1);
+  if (reportsAll && allowed && reported.length !== limits.length)
+    findings.add(`'${requestId}' was granted under ${reported.length} of its ${limits.length} limits`);
   const known = allowed ? possible : inForce.possible(staleFrom(ask, from, options), ask.completeNanos);
   const isOf = (limits: readonly LimitReported[]): boolean =>
     known.some((change) => limits.every(({ rule, limit }) => change.limits[rule] === limit));
   // A retry may get a remembered grant together with what it reserved itself under newer rules. The node repeats a
   // settlement in all partitions if the rules change meanwhile.
-  const isOfOne = isFirst && !ask.settled ? isOf(told) : told.every((each) => isOf([each]));
-  if (told.length > 1) findings.tally('severalReported');
+  const isOfOne = isFirst && !ask.settled ? isOf(reported) : reported.every((each) => isOf([each]));
+  if (reported.length > 1) findings.tally('severalReported');
   if (possible.length > 0 && !isOfOne) {
-    const limitsReported = told.map(({ rule, limit }) => `${rule} ${limit}`).join(', ');
+    const limitsReported = reported.map(({ rule, limit }) => `${rule} ${limit}`).join(', ');
     findings.add(
       `'${requestId}' was decided by limits that were never in force together then: ${limitsReported}`,
     );

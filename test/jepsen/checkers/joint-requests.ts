@@ -21,7 +21,7 @@ export interface JointRequest {
 }
 
 export interface JointGrant {
-  readonly told: Ask;
+  readonly answered: Ask;
   readonly invokeNanos: number;
   readonly completeNanos: number;
 }
@@ -42,11 +42,11 @@ export function jointRequests({ asks, refunds }: JointHistory): JointRequest[] {
 }
 
 function grantOf(attempts: readonly Ask[]): JointGrant | undefined {
-  const tellers = attempts.filter(({ allowed }) => allowed === true);
-  const [told] = tellers.toSorted((a, b) => a.completeNanos - b.completeNanos);
+  const answers = attempts.filter(({ allowed }) => allowed === true);
+  const [answered] = answers.toSorted((a, b) => a.completeNanos - b.completeNanos);
   const first = attempts.find((attempt) => attempt.class !== 'fail');
-  if (told === undefined || first === undefined) return undefined;
-  return { told, invokeNanos: first.invokeNanos, completeNanos: told.completeNanos };
+  if (answered === undefined || first === undefined) return undefined;
+  return { answered, invokeNanos: first.invokeNanos, completeNanos: answered.completeNanos };
 }
 
 function groupBy<T extends Ask | Refund>(events: readonly T[]): Map<string, T[]> {
