@@ -1,8 +1,7 @@
 /** Tests the sliding log script in a real Redis, if one is installed. */
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { redisMissing, startRedis } from '../../bench/peers/redis.ts';
-import { SLIDING_LOG_SCRIPT } from '../../bench/peers/sliding-log-script.ts';
+import { redisMissing, startRedis, SLIDING_LOG_SCRIPT } from '../../bench/peers/redis.ts';
 import { Running } from '../../bench/running.ts';
 
 const missing = redisMissing();

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import { ClockWatch } from '../../src/clock/clock-watch.ts';
-import { decodePing, decodePong } from '../../src/wire/clock-readings.ts';
+import { decodePing, decodePong } from '../../src/wire/small-frames.ts';
 
 const LIMIT_PPM = 500;
 const TICK_MILLIS = 100;

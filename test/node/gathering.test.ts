@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { NO_NODE } from '../../raft/types.ts';
 import { Gathering } from '../../src/node/gathering.ts';
-import { decodeLoadReport, encodeLoadReport } from '../../src/wire/load-report.ts';
+import { decodeLoadReport, encodeLoadReport } from '../../src/wire/small-frames.ts';
 import { seeded } from '../raft/seeded.ts';
 
 interface TestNode {
