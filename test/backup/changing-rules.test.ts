@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkBackup } from '../../src/backup/check-backup.ts';
 import { restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { writeKnownMembers } from '../../src/node/member-cache.ts';
 import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
 import { clusterSource } from '../../src/cli/cluster-source.ts';
 import { eventually, temporaryDirectory, testConfig } from '../cluster/harness.ts';
@@ -94,6 +95,7 @@ describe('a backup while the rules change all the time', () => {
       config: await testConfig({ rules: backup.rules.rules, partitions: 1 }),
       isComplete: true,
       withoutTokens: false,
+      filled: writeKnownMembers,
     });
     restored = InProcessCluster.of(config, data);
     await restored.startAll();

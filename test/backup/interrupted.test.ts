@@ -8,8 +8,10 @@ import { BackupError } from '../../src/backup/backup-error.ts';
 import { checkBackup } from '../../src/backup/check-backup.ts';
 import { type Manifest, MANIFEST_FILE, parseManifest, readManifest } from '../../src/backup/manifest.ts';
 import { type Restored, restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { hasTokens } from '../../src/node/access.ts';
+import { readKnownMembers, writeKnownMembers } from '../../src/node/member-cache.ts';
 import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
-import { localConfig, readCluster } from '../../src/config/cluster-directory.ts';
+import { localConfig, nodeDirectory, readCluster } from '../../src/config/cluster-directory.ts';
 import { temporaryDirectory } from '../cluster/harness.ts';
 import { seeded } from '../raft/seeded.ts';
 import { PlayedSource } from './played-source.ts';
@@ -29,7 +31,14 @@ const take = async (directory: string): Promise<Manifest> =>
 async function restoreTo(data: string, directory: string, withoutTokens = false): Promise<Restored> {
   const config = localConfig({ nodes: 3, partitions: 1, limit: 1, windowMillis: 1_000, basePort: 8_100 });
   const backup = await checkBackup(directory);
-  return restoreCluster({ backup, data, config, isComplete: false, withoutTokens });
+  return restoreCluster({
+    backup,
+    data,
+    config,
+    isComplete: false,
+    withoutTokens,
+    filled: writeKnownMembers,
+  });
 }
 
 beforeAll(async () => {
@@ -168,5 +177,16 @@ describe('a restore', () => {
     for (const { stateHash, backedUpHash } of same.groups) expect(stateHash).toBe(backedUpHash);
     const [meta] = (await restoreTo(fresh(), directory, true)).groups;
     expect(meta?.stateHash).not.toBe(meta?.backedUpHash);
+  });
+
+  it('knows before its first start whether requests need a token, so that it may listen to other machines', async () => {
+    const directory = fresh();
+    await take(directory);
+    const [closed, open] = [fresh(), fresh()];
+    await restoreTo(closed, directory);
+    await restoreTo(open, directory, true);
+    const isClosed = async (data: string): Promise<boolean> =>
+      hasTokens({}, await readKnownMembers(nodeDirectory(data, 1)));
+    expect([await isClosed(closed), await isClosed(open)]).toEqual([true, false]);
   });
 });

@@ -1,10 +1,12 @@
 /** Tests the certificate commands, and that a node without certificates refuses to listen on a public address. */
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createServer, type Server } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { prepare } from '../../cluster/prepare.ts';
 import { EXIT_TEMPORARY } from '../../src/cli/explain-error.ts';
 import { readCluster, writeCluster } from '../../src/config/cluster-directory.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { eventually, freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
 import { type Ended, ended, ran } from './command.ts';
@@ -35,6 +37,12 @@ async function init(...args: readonly string[]): Promise<ClusterConfig> {
   return config;
 }
 
+/** The node with all its addresses on another machine. */
+function elsewhere(node: NodeAddress): NodeAddress {
+  const host = '10.0.0.9';
+  return { id: node.id, http: { ...node.http, host }, peer: { ...node.peer, host } };
+}
+
 describe('quorate certs', () => {
   it('needs a cluster, and a CA before a certificate, of which there is one for good', async () => {
     expect(await quorate('certs', 'init')).toMatchObject({ code: USAGE });
@@ -49,7 +57,9 @@ describe('quorate certs', () => {
     expect(again.said).toMatch(/ca\.key is there already/);
     expect(await readFile(join(data, 'ca', 'ca.key'))).toEqual(key);
     const issued = await quorate('certs', 'issue', '1', '--hostname', '10.0.0.1', '--hostname', 'a.example');
-    expect(issued.stdout).toMatch(/node-1\.crt and .*node-1\.key, for 10\.0\.0\.1, a\.example, valid until/);
+    expect(issued.stdout).toMatch(
+      /node-1\.crt and .*node-1\.key, for 127\.0\.0\.1, 10\.0\.0\.1, a\.example, valid until/,
+    );
     expect(await readdir(join(data, 'certs'))).toEqual(['ca.crt', 'node-1.crt', 'node-1.key']);
     await writeFile(join(data, 'ca', 'ca.key'), 'no key');
     const broken = await quorate('certs', 'issue', '1');
@@ -124,6 +134,42 @@ describe('a node', () => {
     const wrong = await ended('quorate', ['node', '1'], directory);
     expect(wrong.said).toMatch(/is for node 2, but this is node 1/);
     expect(wrong.code).toBe(USAGE);
+  });
+});
+
+describe('a certificate that is not for the address of its node', () => {
+  /** Serves TLS with the certificate of node 1, and answers nothing. */
+  async function listening(): Promise<Server> {
+    const server = createServer({
+      cert: await readFile(join(data, 'certs', 'node-1.crt')),
+      key: await readFile(join(data, 'certs', 'node-1.key')),
+    });
+    await new Promise<void>((resolve) => server.listen(basePort, '127.0.0.1', resolve));
+    return server;
+  }
+
+  it('is found by doctor before the start, and named by a command that meets it', async () => {
+    const config = await init('--tls');
+    const [node] = config.nodes;
+    if (node === undefined) throw new Error('there is no node');
+    await writeCluster(data, { ...config, nodes: [{ ...node, http: { ...node.http, host: '10.0.0.9' } }] });
+    expect((await ended('quorate', ['doctor'], directory)).stdout).toMatch(
+      /^WARN {2}node 1: certificate of tls: .*node-1\.crt is not for 10\.0\.0\.9 -> issue another one/m,
+    );
+    await quorate('certs', 'issue', '1', '--hostname', 'limits.example');
+    expect((await ended('quorate', ['doctor'], directory)).stdout).toMatch(
+      /^ok {4}node 1: certificate of tls: /m,
+    );
+    // No name is left for 127.0.0.1.
+    await writeCluster(data, { ...config, nodes: [elsewhere(node)] });
+    await quorate('certs', 'issue', '1');
+    const server = await listening();
+    const asked = await quorate(
+      ...['users', 'get', 'ada', '--node', `https://127.0.0.1:${basePort}`, '--ca', 'data/certs/ca.crt'],
+    );
+    server.close();
+    expect(asked.said).toContain('has a certificate that is not for 127.0.0.1');
+    expect(asked.said).toContain('`quorate certs issue <id> --hostname 127.0.0.1`');
   });
 });
 

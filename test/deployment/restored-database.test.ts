@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CheckedBackup, checkBackup } from '../../src/backup/check-backup.ts';
 import { restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { writeKnownMembers } from '../../src/node/member-cache.ts';
 import { takeBackup } from '../../src/backup/take-backup.ts';
 import { makeDatabase } from '../../src/cli/container-restore.ts';
 import { localConfig, nodeDirectory } from '../../src/config/cluster-directory.ts';
@@ -96,7 +97,7 @@ describe('founders that are filled apart', () => {
   it('hold of every partition what `quorate restore` makes of it', async () => {
     const [volume, data] = [fresh(), fresh()];
     await made(1, volume);
-    const init = { backup, data, config, isComplete: false, withoutTokens: false };
+    const init = { backup, data, config, isComplete: false, withoutTokens: false, filled: writeKnownMembers };
     const { config: restored } = await restoreCluster(init);
     const [, ...partitions] = await heldIn(nodeDirectory(volume, 1), 1);
     const [, ...expected] = await heldIn(nodeDirectory(data, 1), 1, factsOf(restored));

@@ -1,6 +1,7 @@
 /** Tests the warm-up of a process: its amount, its time limit, and that the real node is not affected. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { warmUp, warmUpOnce } from '../../src/node/warm-up.ts';
+import { eventually } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 
 interface Line {
@@ -96,6 +97,12 @@ describe('a node whose process warms up', () => {
         counted: counted.filter((line) => /answer|decision|grant|denied|entr/.test(line)),
       };
     };
+    // Each leader still applies its first entries.
+    await eventually('all logs are applied', () => {
+      const { raft } = cluster.node(1).core;
+      const applied = [0, 1, 2].map((group) => raft.status(group)?.applied ?? 0);
+      return applied.every((index) => index >= 2) ? true : undefined;
+    });
     const before = await seen();
     expect(before).toMatchObject({ counted: expect.arrayContaining([expect.any(String)]) });
     await lineOf(0.001);
