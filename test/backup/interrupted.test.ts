@@ -118,6 +118,11 @@ describe('a backup', () => {
   });
 });
 
+/** Whether node 1 of the directory knows that requests need a token. */
+async function isClosed(data: string): Promise<boolean> {
+  return hasTokens({}, await readKnownMembers(nodeDirectory(data, 1)));
+}
+
 describe('a restore', () => {
   it('finds every damage before it creates anything', async () => {
     const damages: ((directory: string) => Promise<void>)[] = [
@@ -185,8 +190,6 @@ describe('a restore', () => {
     const [closed, open] = [fresh(), fresh()];
     await restoreTo(closed, directory);
     await restoreTo(open, directory, true);
-    const isClosed = async (data: string): Promise<boolean> =>
-      hasTokens({}, await readKnownMembers(nodeDirectory(data, 1)));
     expect([await isClosed(closed), await isClosed(open)]).toEqual([true, false]);
   });
 });

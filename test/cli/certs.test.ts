@@ -43,6 +43,16 @@ function elsewhere(node: NodeAddress): NodeAddress {
   return { id: node.id, http: { ...node.http, host }, peer: { ...node.peer, host } };
 }
 
+/** Serves TLS with the certificate of node 1, and answers nothing. */
+async function listening(): Promise<Server> {
+  const server = createServer({
+    cert: await readFile(join(data, 'certs', 'node-1.crt')),
+    key: await readFile(join(data, 'certs', 'node-1.key')),
+  });
+  await new Promise<void>((resolve) => server.listen(basePort, '127.0.0.1', resolve));
+  return server;
+}
+
 describe('quorate certs', () => {
   it('needs a cluster, and a CA before a certificate, of which there is one for good', async () => {
     expect(await quorate('certs', 'init')).toMatchObject({ code: USAGE });
@@ -138,16 +148,6 @@ describe('a node', () => {
 });
 
 describe('a certificate that is not for the address of its node', () => {
-  /** Serves TLS with the certificate of node 1, and answers nothing. */
-  async function listening(): Promise<Server> {
-    const server = createServer({
-      cert: await readFile(join(data, 'certs', 'node-1.crt')),
-      key: await readFile(join(data, 'certs', 'node-1.key')),
-    });
-    await new Promise<void>((resolve) => server.listen(basePort, '127.0.0.1', resolve));
-    return server;
-  }
-
   it('is found by doctor before the start, and named by a command that meets it', async () => {
     const config = await init('--tls');
     const [node] = config.nodes;
@@ -164,9 +164,8 @@ describe('a certificate that is not for the address of its node', () => {
     await writeCluster(data, { ...config, nodes: [elsewhere(node)] });
     await quorate('certs', 'issue', '1');
     const server = await listening();
-    const asked = await quorate(
-      ...['users', 'get', 'ada', '--node', `https://127.0.0.1:${basePort}`, '--ca', 'data/certs/ca.crt'],
-    );
+    const url = `https://127.0.0.1:${basePort}`;
+    const asked = await quorate('users', 'get', 'ada', '--node', url, '--ca', 'data/certs/ca.crt');
     server.close();
     expect(asked.said).toContain('has a certificate that is not for 127.0.0.1');
     expect(asked.said).toContain('`quorate certs issue <id> --hostname 127.0.0.1`');
