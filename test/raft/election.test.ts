@@ -40,7 +40,7 @@ describe('election', () => {
     expect(network.status(1)).toMatchObject({ role: 'preCandidate', term: 1 });
   });
 
-  it('two replicas that both believe to be preferred do not split the votes for ever', () => {
+  it('two replicas that both believe to be preferred do not split the votes forever', () => {
     const network = new Network({ nodes: 2 });
     for (const { core } of network.nodes) core.prefer(true);
     network.tickAll(30 * electionTicks);
@@ -81,7 +81,7 @@ describe('election', () => {
         ),
       );
       expect(network.status(1)).toMatchObject({ role: 'follower', leader: 2, term: 1 });
-      // 15: its own vote and those of others, arriving late, do not make it a second leader.
+      // 15: votes that arrive late, its own included, do not make it a second leader.
       network.release();
       network.settle();
       expect(network.core(1).role).toBe('follower');
@@ -104,7 +104,7 @@ describe('election', () => {
     expect(timeouts.size).toBeGreaterThanOrEqual(electionTicks / 2);
   });
 
-  it('1: whatever its role, a node that sees a later term becomes a follower of that term', () => {
+  it('1: a node in any role that sees a later term becomes a follower of that term', () => {
     for (const role of ['follower', 'preCandidate', 'candidate', 'leader'] as const) {
       const network = new Network({ nodes: 3 });
       if (role === 'leader') network.elect(1);
@@ -147,7 +147,7 @@ describe('election', () => {
   });
 
   it('13: the leader overwrites entries of a later term that were never committed', () => {
-    // Nodes 1 and 2 have led terms 2 and 3 for themselves alone.
+    // Nodes 1 and 2 have led terms 2 and 3, and their entries reached nobody.
     const stored = new Map([
       [1, storedLog([1, 2])],
       [2, storedLog([1, 3])],
@@ -181,7 +181,7 @@ describe('election', () => {
     for (const node of network.nodes) expect(node.machine).toEqual(network.node(1).machine);
   });
 
-  it('16: a leader that is told to campaign does nothing', () => {
+  it('16: a leader that is asked to campaign does nothing', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     const before = network.core(1).status();
@@ -207,7 +207,7 @@ describe('election', () => {
     expect(network.status(1)).toMatchObject({ role: 'leader', term: 1, applied: 1 });
   });
 
-  it('23, 24: a leader that can send but not receive, or receive but not send, is replaced', () => {
+  it('23, 24: a leader that can only send, or only receive, is replaced', () => {
     for (const deaf of [true, false]) {
       const network = new Network({ nodes: 3 });
       network.elect(1);
@@ -216,7 +216,7 @@ describe('election', () => {
       const leader = network.leader?.id ?? 0;
       expect([2, 3]).toContain(leader);
       network.commit(leader, 'after');
-      // And the replaced one leaves the new leader alone, without the links ever healing.
+      // And the replaced leader does not disturb the new one, even if the links never heal.
       const { term } = network.core(leader);
       network.tickAll(10 * electionTicks);
       expect(network.status(leader)).toMatchObject({ role: 'leader', term });

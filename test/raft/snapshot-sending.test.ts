@@ -105,11 +105,11 @@ describe('a leader whose log begins behind what a follower needs', () => {
     expect(network.node(3).core.lastPosition.index).toBe(network.core(1).lastPosition.index);
   });
 
-  it('70: an acknowledgement that connects to the log ends the wait, whichever snapshot it came from', () => {
+  it('70: an acknowledgement at or behind the start of the log ends the wait, from any snapshot', () => {
     const network = onItsWay();
     const [first] = network.held;
     for (let i = 0; i < 3; i += 1) network.commit(1, `q${i}`);
-    // The first snapshot arrives, but its sender is never told.
+    // The first snapshot arrives, but its sender never hears of it.
     expect(first?.message.type).toBe('snapshot');
     if (first !== undefined) network.act(3, (core) => core.step(first.message));
     network.held.length = 0;

@@ -199,16 +199,16 @@ export class Transcript implements ObservedNetwork, Surroundings {
       target.core.step(message);
       return;
     }
-    // The driver streams the stored snapshot; here it arrives at once, and the sender is told.
+    // The driver streams the stored snapshot; here it arrives at once, and its arrival is reported to the sender.
     const sender = this.#node(message.from);
     const { snapshot } = sender;
-    if (snapshot === undefined) throw new Error(`node ${sender.id} sends a snapshot that it has not`);
+    if (snapshot === undefined) throw new Error(`node ${sender.id} sends a snapshot that it does not have`);
     target.core.step({ ...message, meta: withChunks(snapshot) });
     sender.core.snapshotDone(message.to, 'arrived');
   }
 
   #settle(): void {
-    // A message may arrive in silence and be written in the next round, so one quiet round is not enough.
+    // A message may arrive and cause nothing until its write in the next round, so one quiet round is not enough.
     let quietRounds = 0;
     for (let round = 0; round < 100; round += 1) {
       const before = this.#lines.length;
@@ -220,7 +220,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
       quietRounds = this.#lines.length === before && this.#wire.length === 0 ? quietRounds + 1 : 0;
       if (quietRounds === 2) return;
     }
-    throw new Error('it does not settle');
+    throw new Error('the group does not settle');
   }
 
   #compact(node: TestNode, index: number): void {

@@ -8,14 +8,14 @@ import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
 import { COMPACTING, GROUP } from './options.ts';
 
-/** Asks; what it gets comes later. */
+/** Asks for a snapshot; the answer comes later. */
 function ask(node: Node): { reported: (SnapshotMeta | undefined)[] } {
   const answer: { reported: (SnapshotMeta | undefined)[] } = { reported: [] };
   node.raft.currentSnapshot(GROUP, (meta) => answer.reported.push(meta));
   return answer;
 }
 
-/** How many entries it takes until another one is stored. */
+/** Commits entries until another snapshot is stored; returns their number. */
 async function lifeOf(isRead: boolean): Promise<number> {
   const cluster = new Cluster({ voters: 1, options: COMPACTING });
   const leader = await cluster.elect();
@@ -44,7 +44,7 @@ describe('a current snapshot', () => {
     expect(leader.disk.get(GROUP)?.snapshot).toEqual(answer.reported[0]);
   });
 
-  it('is none that was already being written when it was asked for', async () => {
+  it('is not one that was already being written when it was asked for', async () => {
     const cluster = new Cluster({ voters: 1, options: COMPACTING });
     const leader = await cluster.elect();
     let left = 20;
