@@ -67,7 +67,7 @@ describe('blocking work', () => {
       for (const kind of growing)
         if (usual(many[kind]) < usual(few[kind]) * 4 + NOISE_MILLIS) growing.delete(kind);
       if (growing.size === 0 || life === LIVES_MAX) break;
-      console.log(`slow, or wrong: ${[...growing].join(', ')}; looked at again`);
+      console.log(`slow, or a wrong measurement: ${[...growing].join(', ')}; measured again`);
       many = lifeOf(MANY);
     }
     expect([...growing], 'takes longer with 16 times as many users').toEqual([]);
