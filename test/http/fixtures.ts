@@ -95,7 +95,7 @@ export const FIGURES: LiveFigures = {
   stateBytesMax: 1_048_576,
 };
 
-/** The result of every change. */
+/** The result that every change gets. */
 const MADE: Readonly<Record<ClusterChange['type'], ChangeMade>> = {
   nodes: { ok: true, version: 2 },
   drain: { ok: true, version: 2 },
@@ -167,7 +167,7 @@ export class Listener {
     done(this.listedAnswer);
   };
   readonly changes: ClusterChange[] = [];
-  /** The results of the next changes; undefined: they are made. */
+  /** The results of the next changes of customers; undefined: they succeed. */
   changed: ChangeResult | undefined;
   readonly change: NodeApi['change'] = (change, done) => {
     this.changes.push(change);

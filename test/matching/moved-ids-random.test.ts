@@ -1,5 +1,5 @@
 /**
- * Random retries and refunds while the rules change. Whichever key has kept its id, a request is charged once.
+ * Random retries and refunds while the rules change. A request is charged once, under whichever key its id is kept.
  *
  * Repeat a failing history with `SEED=n npx vitest run test/matching/moved-ids-random.test.ts`.
  */
@@ -14,7 +14,7 @@ import { tableOf } from '../partition/fake-driver.ts';
 import { Random } from '../sim/random.ts';
 import { DrivenCluster } from './driven-cluster.ts';
 
-/** Whatever is charged is seen in what is left of one of these. */
+/** Each charge lowers the remaining cost of one of these keys. */
 const LIMIT = 1_000;
 const RULES = ['user', 'ip', '[ip, user]', '[]', 'org'].map(
   (key, place) =>
@@ -29,7 +29,7 @@ function definitionsOf(rules: readonly string[]): readonly RuleDefinition[] {
   return read.definitions;
 }
 
-/** An answer, and what must be in it. */
+/** An answer, and the expected contents. */
 interface Reported {
   readonly found: unknown;
   readonly expected: object;
@@ -88,7 +88,7 @@ class Story {
     this.#cluster.follow(ruleSet, table, this.#ruleSets.of(this.#before));
   }
 
-  /** What is granted, and not given back. */
+  /** The costs that are granted and not given back. */
   get #charged(): number {
     const all = this.#cluster.partitions.flatMap(({ partition }) => [...partition.inspect()]);
     const runs = all.flatMap((one) => (one.kind === 'key' ? one.runs : []));

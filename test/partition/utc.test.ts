@@ -4,13 +4,13 @@ import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { UTC_LAG_MILLIS_MAX } from '../../src/partition/own-proposals.ts';
 import { FakeDriver, START } from './fake-driver.ts';
 
-/** What the leader proposes after it was given this time. */
+/** The leader's proposals after it got this time. */
 function saidAt(driver: FakeDriver, utcMillis: number): unknown {
   driver.requested = 0;
   driver.partition.followUtc(utcMillis);
   const entry = driver.turn();
   if (driver.requested !== (entry === undefined ? 0 : 1))
-    throw new Error('a place is asked for where one is needed');
+    throw new Error('the partition must ask for a turn exactly if it proposes');
   return entry && decodeCommand(entry.data);
 }
 
@@ -29,7 +29,7 @@ describe('a leader', () => {
     expect(saidAt(driver, utcMillis + 2 * UTC_LAG_MILLIS_MAX + 2)).toMatchObject({ type: 'utc' });
   });
 
-  it('tries again a second later if it found no place in the log', () => {
+  it('tries again a second later if its proposal was refused', () => {
     const driver = FakeDriver.leading();
     driver.refusesNext = true;
     driver.partition.followUtc(START + 9_000);
@@ -55,7 +55,7 @@ describe('a leader', () => {
     expect(answers).toMatchObject([{ kind: 'decision' }]);
   });
 
-  it('logs nothing close to a full disk, nor before it has applied what was decided before', () => {
+  it('logs nothing close to a full disk, nor before it has applied the entries of former leaders', () => {
     const driver = FakeDriver.leading();
     driver.partition.setLowDisk(true);
     expect(saidAt(driver, START + 9_000)).toBeUndefined();
@@ -69,7 +69,7 @@ describe('a leader', () => {
 });
 
 describe('a follower', () => {
-  it('says nothing', () => {
+  it('proposes nothing', () => {
     const driver = FakeDriver.leading();
     driver.follow();
     expect(saidAt(driver, START + 9_000)).toBeUndefined();
