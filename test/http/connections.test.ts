@@ -41,7 +41,7 @@ function drip(client: RawClient): void {
   client.socket.once('close', () => clearInterval(timer));
 }
 
-describe('what is no HTTP is refused as no grant', () => {
+describe('bytes that are no HTTP are refused, and never granted', () => {
   it('bytes of another protocol', async () => {
     const client = await connect();
     client.socket.write('\u0000\u0001 not http\r\n\r\n');

@@ -9,7 +9,7 @@ import { definitionsOfTable } from '../../src/rules/table-form.ts';
 const FILE = localConfig({ ...LOCAL_DEFAULTS, limit: 50 });
 const REPORT = { nodes: [], partitions: [] } as unknown as ClusterReport;
 
-/** All that is said where these rules are in force. */
+/** The printed text if these rules are in force. */
 function saidOf(version: number, limits: readonly number[]): string {
   const lines: string[] = [];
   const spy = vi.spyOn(console, 'log').mockImplementation((line: unknown) => void lines.push(String(line)));
@@ -25,7 +25,7 @@ function saidOf(version: number, limits: readonly number[]): string {
   return lines.join('\n');
 }
 
-it('the rules in force are printed, whatever cluster.json says', () => {
+it('the rules in force are printed, not those in cluster.json', () => {
   const said = saidOf(2, [5]);
   expect(said).toContain('rules in force (version 2)');
   expect(said).toContain("rule 'r0': 5 per second by user\n");

@@ -34,7 +34,7 @@ class Nodes {
     for (const node of this.#nodes.values()) node.tick();
   }
 
-  /** Node i has i grants of rule r, and one of a rule of its own. */
+  /** Node i has i grants of rule r, and one of its own rule. */
   #start(nodeId: number): UsageExchange {
     const table = new UsageTable(9);
     table.turnTo(MINUTE);
@@ -124,7 +124,7 @@ describe('a node that is asked for the figures of all nodes', () => {
     expect(results).toMatchObject([{ report: { nodes: [1, 2], silent: [3] } }]);
   });
 
-  it('refuses one question too many, and takes the next when one has ended', () => {
+  it('refuses a question beyond their number, and accepts the next when one has ended', () => {
     const nodes = new Nodes();
     for (let i = 0; i < USAGE_QUESTIONS_MAX; i += 1) expect(asked(nodes)).toEqual([]);
     expect(asked(nodes)).toEqual([{ ok: false, reason: 'tooMany' }]);

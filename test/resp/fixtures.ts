@@ -151,7 +151,7 @@ export function encodeCommand(...args: readonly (string | Buffer)[]): Buffer {
   return Buffer.concat([Buffer.from(`*${args.length}\r\n`), ...parts]);
 }
 
-/** Retries while no node can decide. With an id it is charged once. */
+/** Sends a command again while no node can decide. With an id it is charged once. */
 export async function decided(ask: () => Promise<unknown>): Promise<unknown> {
   const { answer } = await eventually('it is decided', async () => {
     try {
@@ -164,7 +164,7 @@ export async function decided(ask: () => Promise<unknown>): Promise<unknown> {
   return answer;
 }
 
-/** Collects everything it receives. */
+/** A client that collects everything it receives. */
 export class RespClient {
   readonly socket: Socket;
   hasEnded = false;
