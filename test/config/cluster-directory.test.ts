@@ -31,7 +31,7 @@ async function names(): Promise<string[]> {
   return (await readdir(directory)).toSorted();
 }
 
-/** Leaves a file in a node's database directory, as a node that ran would. */
+/** Leaves a file in a node's database directory, as a node does. */
 async function leaveTrace(node: number): Promise<string> {
   const path = join(nodeDirectory(directory, node), 'trace');
   await writeFile(path, 'votes');
@@ -110,7 +110,7 @@ describe('creating a cluster', () => {
     expect(await opens(1)).toBe(true);
   });
 
-  it('is refused over databases whose cluster.json is gone, and harms nothing', async () => {
+  it('is refused over databases without a cluster.json, and changes nothing', async () => {
     await createCluster(directory, CONFIG);
     const trace = await leaveTrace(1);
     await rm(join(directory, 'cluster.json'));
@@ -129,7 +129,7 @@ describe('creating a cluster', () => {
     expect(await readCluster(directory)).toEqual(CONFIG);
   });
 
-  it('that was cut off after cluster.json was written is not started over: nodes have run since', async () => {
+  it('is refused after a creation that was cut off after cluster.json was written: nodes have run since', async () => {
     await createCluster(directory, CONFIG);
     await writeFile(join(directory, 'cluster.json.creating'), '');
     // `readCluster` finds the cluster, so its nodes start and vote.
@@ -140,7 +140,7 @@ describe('creating a cluster', () => {
   });
 });
 
-/** What a creation that died in the middle of a database leaves. */
+/** The files of a creation that died in the middle of a database. */
 async function createHalfDatabase(node: number): Promise<void> {
   await mkdir(nodeDirectory(directory, node));
   await writeFile(join(nodeDirectory(directory, node), 'CURRENT'), 'half');
@@ -165,7 +165,7 @@ describe('deleting a cluster', () => {
     await expect(access(directory)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('also clears what a creation left that was cut off', async () => {
+  it('also removes the files of a creation that was cut off', async () => {
     await mkdir(directory);
     await writeFile(join(directory, 'cluster.json.creating'), '');
     await createHalfDatabase(1);
@@ -173,7 +173,7 @@ describe('deleting a cluster', () => {
     expect(await names()).toEqual([]);
   });
 
-  it('leaves a directory alone that holds no cluster', async () => {
+  it('does not change a directory without a cluster', async () => {
     await mkdir(join(directory, 'logs'), { recursive: true });
     await writeFile(join(directory, 'logs', 'access.log'), 'mine');
     await mkdir(join(directory, 'node-20'));
