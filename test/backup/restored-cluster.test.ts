@@ -181,7 +181,7 @@ describe('a cluster that is backed up and lost', () => {
     ).rejects.toMatchObject({ what: 'foreign' });
   });
 
-  it('grants no user after a restore what was granted before', async () => {
+  it('grants no user a cost again that was granted before the restore', async () => {
     // Grants that are not in the backup under load.
     for (const userId of [...USERS, ...STRANGERS]) for (let i = 0; i < LIMIT; i += 1) await ask(old, userId);
     await old.stop();

@@ -1,4 +1,4 @@
-/** ByteReader reads what ByteWriter writes, and refuses bytes that are cut off, out of bounds or missing. */
+/** ByteReader reads the bytes of ByteWriter, and refuses bytes that are cut off, out of bounds or missing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ByteReader } from '../../src/bytes/byte-reader.ts';

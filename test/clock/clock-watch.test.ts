@@ -173,7 +173,7 @@ describe('nodes that compare their clocks', () => {
     expect(cluster.unfit).toEqual([1]);
   });
 
-  it('keep a wrong clock in memory when others restart, and compare anew with a new process', () => {
+  it('keep a wrong clock in memory when others restart, and compare again with a new process', () => {
     const cluster = new Cluster([1.05, 1, 1]);
     cluster.run(5_000);
     for (const id of [2, 3]) {

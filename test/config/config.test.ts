@@ -274,7 +274,7 @@ describe('a configuration', () => {
     expect(validateConfig({ ...VALID, nodes })).toMatchObject({ founders: founders(3), nodes });
   });
 
-  it('is refused when two nodes share an address', () => {
+  it('is refused if two nodes have the same address', () => {
     const twins = [node(1), { ...node(2), peer: node(1).peer }];
     expect(refusal({ ...VALID, nodes: twins, replicas: 2 }).field).toBe('nodes[1].peer');
   });

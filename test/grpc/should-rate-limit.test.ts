@@ -247,7 +247,7 @@ describe('a request beyond its bounds', () => {
     ['a domain as a number', [0x08, 0x04, 0x7a, 0x02]],
     ['descriptors as numbers', [0x10, 0x00]],
     ['an override that is longer than its length', [0x12, 0x03, 0x12, 0x01, 0x08]],
-  ])('is refused with %s, which hides what follows', async (_, bytes) => {
+  ])('is refused with %s, which hides the next fields', async (_, bytes) => {
     await open();
     const descriptors = REQUEST.encode({ domain: 'edge', descriptors: [{ entries }] });
     const answered = await client.bytes(SHOULD_RATE_LIMIT, Buffer.concat([Buffer.from(bytes), descriptors]));

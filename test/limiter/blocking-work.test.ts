@@ -17,7 +17,7 @@ type Slices = Record<(typeof KINDS)[number], number[]>;
 
 /**
  * Processor time of each piece of work in milliseconds, while the state grows from no users to `users` and shrinks
- * again. Wall time would depend on what else the machine is doing.
+ * again. Wall time would depend on other work of the machine.
  */
 function lifeOf(users: number): Slices {
   const slices: Slices = { growth: [], snapshot: [], restore: [], install: [], rules: [], eviction: [] };

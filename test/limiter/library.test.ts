@@ -28,7 +28,7 @@ describe('the library', () => {
     expect([0, 0, 1].map((t) => narrow.waitMillis('ada', t))).toEqual([0, undefined, 0]);
   });
 
-  it('has a fixed window that begins anew with each minute (004-06)', () => {
+  it('has a fixed window that begins with each full minute (004-06)', () => {
     const quota = new FixedWindow(2, 60_000);
     expect([59_998, 59_999, 59_999, 60_000].map((t) => quota.allow('ada', t))).toEqual([
       true,

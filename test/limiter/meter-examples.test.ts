@@ -46,7 +46,7 @@ describe('a sliding counter', () => {
 });
 
 describe('a fixed window', () => {
-  // 004-06: a quota that starts anew at the end of a unit; 000-34: it lets up to twice the limit through around that
+  // 004-06: a quota that starts again at the end of a unit; 000-34: it lets up to twice the limit through around that
   // moment.
   it('begins with each full minute, not with the first request', () => {
     const harness = harnessWith(rule('fixedWindow', 2, 60_000));

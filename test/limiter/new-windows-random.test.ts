@@ -1,7 +1,7 @@
 /**
  * Random rule documents and request histories: windows of a rule are added, removed, restored and moved, and every
  * other
- * window keeps its count. The model consists of plain lists of grants and shares no code with the product.
+ * window keeps its count. The model consists of plain lists of grants and uses no code of the product.
  */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';

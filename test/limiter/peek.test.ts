@@ -1,4 +1,4 @@
-/** A peek reports what a request of cost 1 would find, and leaves no trace. */
+/** A peek reports the limits as a request of cost 1 would find them, and changes nothing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';

@@ -1,4 +1,4 @@
-/** Requests that are granted only if their id was granted before: what the log remembers of them. */
+/** Requests that ask only for the remembered grant of their id. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';

@@ -55,7 +55,7 @@ describe('a refund by descriptors', () => {
     expect(reported).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept }]);
   });
 
-  it('does not report what stays charged if no reservation is found under the number of the attempt', () => {
+  it('leaves the charged limits unreported if no reservation is found under the number of the attempt', () => {
     const bench = new Bench();
     const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
@@ -80,7 +80,7 @@ describe('a refund by descriptors', () => {
     expect(reported).toEqual([{ kind: 'refund', refund: REFUND, kept: [] }]);
   });
 
-  it('does not report what stays charged if the grant was made by other rules', () => {
+  it('leaves the charged limits unreported if the grant was made by other rules', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(8);
     const reported = refund(bench, FROM);
@@ -89,7 +89,7 @@ describe('a refund by descriptors', () => {
     expect(bench.asked).toHaveLength(1);
   });
 
-  it('does not report what stays charged if the request now has no other limits', () => {
+  it('leaves the charged limits unreported if the request now has no other limits', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
     const reported = refund(bench, FROM);
@@ -104,7 +104,7 @@ describe('a refund by descriptors', () => {
     expect(reported).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
   });
 
-  it('also asks the key that kept the id under earlier rules, and then does not report what stays charged', () => {
+  it('also asks the key that kept the id under earlier rules, and then leaves the charged limits unreported', () => {
     const bench = new Bench();
     bench.earlier = [ruleSetOf(0, 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]')];
     const reported = refund(bench, FROM);

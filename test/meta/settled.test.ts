@@ -52,7 +52,7 @@ describe('a group that was reported as settled', () => {
     const informed = moverOn(first, 3, [1, 2, 3]);
     await peek(cluster, informed);
     expect(informed.reported).toContain(3);
-    // An operator who reads this may switch node 4 off.
+    // An operator may now switch node 4 off.
     first.raft.handOver();
     await cluster.until(() => !first.isLeader);
     const second = await cluster.elect();

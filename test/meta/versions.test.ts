@@ -24,7 +24,7 @@ import type { Hello } from '../../src/wire/hello.ts';
 import { beNextVersion, NEXT, THIS } from '../upgrade/next-version.ts';
 
 const hash = await loadHash32();
-/** The cluster is upgraded from this version, 1, to the next one, 2, which is what this process speaks. */
+/** The cluster is upgraded from this version, 1, to the next one, 2, which this process supports. */
 const NEWER = NEXT.max + 1;
 const UPGRADE = { type: 'upgrade', change: { version: NEXT.max } } as const;
 beNextVersion();

@@ -76,7 +76,7 @@ describe('a node that is leaving', () => {
     expect(raft.announced).toBe(0);
   });
 
-  it('gives up on groups that nobody takes over, but not while others are taken over', () => {
+  it('gives up on groups that no node takes over, but not while others are taken over', () => {
     const raft = new FakeRaft();
     raft.leaderships = 4;
     raft.departure.begin();

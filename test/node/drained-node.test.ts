@@ -60,7 +60,7 @@ describe('a node that is drained', () => {
     await expect
       .poll(async () => readiness(2), { timeout: WAIT_MILLIS_MAX })
       .toMatchObject({ status: 503, body: { status: 'draining', leads: 0 } });
-    // No alert may be raised by what an operator did on purpose.
+    // No alert may be raised by a drain, which an operator wanted.
     const metrics = await (await fetch(`${urlOf(2)}/metrics`)).text();
     expect(metrics).toContain('quorate_availability_ratio 1\n');
     expect(metrics).toContain('quorate_draining 1\n');
@@ -120,7 +120,7 @@ describe('a node that is drained', () => {
 
   it('accepts requests and leads again when the drain is ended', async () => {
     expect(await drain(2, false, 3)).toMatchObject({ draining: false, done: true });
-    await eventually('it leads what it should', () => (leaders(1).includes(2) ? true : undefined));
+    await eventually('it leads its partitions', () => (leaders(1).includes(2) ? true : undefined));
     await eventually('it grants', async () => ((await ask(2, 'ada')).status === 200 ? true : undefined));
     expect(cluster.fatalErrors).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** Tests what `npm start` prints about the rules: those in force. */
+/** Tests that `npm start` prints the rules in force. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { introduce } from '../../cluster/introduce.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';

@@ -1,5 +1,5 @@
 /**
- * Tests that the dashboard and the alert rules only use metrics that exist, and that every alert says what to do.
+ * Tests that the dashboard and the alert rules only use metrics that exist, and that every alert has a remedy.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

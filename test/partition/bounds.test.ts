@@ -1,4 +1,4 @@
-/** Every queue has a bound and every request a deadline; what exceeds them is refused. */
+/** Every queue has a bound and every request a deadline; requests beyond them are refused. */
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, tableOf, usersOf } from './fake-driver.ts';
 

@@ -72,7 +72,7 @@ describe('losing the leadership', () => {
 
   it('twice, with entries of both terms at the same index, answers every request and leaves every count at 0', () => {
     const driver = FakeDriver.leading();
-    // Term 1: three entries that reach nobody.
+    // Term 1: three entries that reach no other node.
     const first = [driver.ask('ada'), [], []];
     driver.turn();
     first[1] = driver.ask('bob');

@@ -94,7 +94,7 @@ describe('a refund', () => {
     expect(driver.ask(REFUND)).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
   });
 
-  it('shares its entry with few others, and no later request overtakes it', () => {
+  it('is in one entry with few others, and no later request overtakes it', () => {
     const driver = FakeDriver.leading(ONE);
     for (let i = 0; i < 40; i += 1) driver.ask({ ...REFUND, userId: `user${i}` });
     driver.ask('last');

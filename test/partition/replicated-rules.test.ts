@@ -159,7 +159,7 @@ describe('rules', () => {
 });
 
 describe('replicas', () => {
-  it('that applied the same entries are equal, regardless of who led', () => {
+  it('that applied the same entries are equal, under any leaders', () => {
     const driver = FakeDriver.leading();
     for (let i = 0; i < 50; i += 1) {
       driver.decide({ userId: `u${i % 7}`, ...(i % 3 === 0 && { requestId: `r${i % 12}` }) });

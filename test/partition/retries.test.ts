@@ -74,7 +74,7 @@ describe('retries with a request id', () => {
     for (const [answer] of answers) expect(allowed(answer)).toBe(true);
   });
 
-  it('of a denied request are decided anew', () => {
+  it('of a denied request are decided again', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
     driver.decide('ada');
     expect(allowed(driver.decide(again))).toBe(false);

@@ -136,7 +136,7 @@ describe('check-quorum', () => {
     expect(network.node(3).machine).toEqual(network.node(1).machine);
   });
 
-  it('93: a candidate stuck in a later term, which nobody may vote for, is freed as well', () => {
+  it('93: a candidate stuck in a later term, for which no node may vote, is freed as well', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.commit(1, 'a');

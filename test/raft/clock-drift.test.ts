@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { Network } from './network.ts';
 
 const MINUTE_MILLIS = 60_000;
-/** Rounding, and what clocks that differ by 100 ppm can drift apart between two entries in these tests. */
+/** The error by rounding, and by the drift of 100 ppm between two entries in these tests. */
 const LEAD_MILLIS_MAX = 2;
 
 /** A grant by node 1 after a long term, its death, and a request at node 2: returns by how much group time is ahead. */

@@ -135,7 +135,7 @@ describe('a replica that came back', () => {
     expect(answer.result).toEqual({ ok: false, reason: 'learnerBehind' });
   });
 
-  it('is not stopped by the progress that a leader remembers from its former life', async () => {
+  it('is not stopped by the progress that a leader remembers from before its removal', async () => {
     const { cluster, node } = await oneOfFour();
     // A heartbeat with its earlier acknowledgement arrives late.
     const late = cluster.hold((parcel) => {
@@ -167,7 +167,7 @@ describe('a replica that came back', () => {
     await cluster.commit('b', [node.id]);
   });
 
-  it('is not counted for what its former life acknowledged', async () => {
+  it('is not counted for entries that it acknowledged before its removal', async () => {
     const { cluster, leader, node } = await oneOfFour();
     const late = cluster.hold((parcel) => {
       const message = messageOf(parcel);

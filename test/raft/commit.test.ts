@@ -137,7 +137,7 @@ describe('commit', () => {
   it('47: figure 8: an entry on a majority of disks can still be overwritten, so it was not committed', () => {
     const network = new Network({ nodes: 5, stored: FIGURE_8 });
     network.isolate(5);
-    // (c) node 1 leads term 4; the entry of term 2 reaches node 3, but its no-op reaches nobody.
+    // (c) node 1 leads term 4; the entry of term 2 reaches node 3, but its no-op reaches no node.
     network.hold((message) => message.type === 'append' && message.entries.some(({ term }) => term === 4));
     network.elect(1);
     expect(network.status(1)).toMatchObject({ role: 'leader', term: 4 });
@@ -171,7 +171,7 @@ describe('commit', () => {
     for (const node of network.nodes) expect(node.machine).toEqual(network.node(5).machine);
   });
 
-  it('47: figure 8 (e): once an entry of its own term is on a majority, nobody without it can be elected', () => {
+  it('47: figure 8 (e): once an entry of its own term is on a majority, no node without it can be elected', () => {
     const network = new Network({ nodes: 5, stored: FIGURE_8 });
     network.partition([1, 2, 3], [4, 5]);
     network.elect(1);

@@ -115,7 +115,7 @@ describe('durability', () => {
     expect(network.sent.filter(({ type }) => type === 'heartbeat')).toHaveLength(2);
   });
 
-  it("a quorum of followers commits without the leader's disk, but the leader applies only what it has", () => {
+  it("a quorum of followers commits without the leader's disk, but the leader applies only entries on its own disk", () => {
     const network = new Network({ nodes: 3, autoSync: false });
     electSlowly(network, 1);
     const entry = network.propose(1, 'a');
@@ -177,7 +177,7 @@ describe('durability', () => {
     network.node(1).sync();
     expect(network.sent.filter(({ term }) => term === 2)).toEqual([]);
     expect(network.node(1).stored?.entries.map(({ term }) => term)).toEqual([1, 1]);
-    // A again: the leader of term 3 has what was replaced, and brings it back during the second write.
+    // A again: the leader of term 3 has the replaced entry, and brings it back during the second write.
     expect(network.node(1).isWriting).toBe(true);
     network.act(1, (core) => core.step({ ...appendOf(3, 1, 1, [1, 3]), from: 4 }));
     network.node(1).sync();

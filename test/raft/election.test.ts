@@ -29,7 +29,7 @@ describe('election', () => {
     expect(network.node(1).stored?.hardState).toMatchObject({ term: 3, vote: 1 });
   });
 
-  it('4: a candidate that nobody answers goes back to asking, and its term does not grow', () => {
+  it('4: a candidate without answers returns to pre-votes, and its term does not grow', () => {
     const network = new Network({ nodes: 3 });
     network.hold((message) => message.type === 'voteResponse');
     network.tick(1, 2 * electionTicks);
@@ -56,7 +56,7 @@ describe('election', () => {
   ])('5: of %d nodes it takes %d votes of others to win', (nodes, needed) => {
     for (let granting = 0; granting < nodes; granting += 1) {
       const network = new Network({ nodes });
-      // Pre-votes come from everybody; votes only from the first few of the others.
+      // All others grant pre-votes; only the first few of them grant votes.
       network.hold((message) => message.type === 'vote' && message.to > 1 + granting);
       network.act(1, (core) => core.campaign());
       network.settle();
@@ -147,7 +147,7 @@ describe('election', () => {
   });
 
   it('13: the leader overwrites entries of a later term that were never committed', () => {
-    // Nodes 1 and 2 have led terms 2 and 3, and their entries reached nobody.
+    // Nodes 1 and 2 have led terms 2 and 3, and their entries reached no other node.
     const stored = new Map([
       [1, storedLog([1, 2])],
       [2, storedLog([1, 3])],

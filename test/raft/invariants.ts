@@ -46,7 +46,7 @@ export class Invariants {
   readonly #seen = new Map<NodeId, Seen>();
   readonly #leaderOfTerm = new Map<number, NodeId>();
   readonly #voteOf = new Map<string, NodeId>();
-  /** By index; what is here is committed for ever. */
+  /** The committed entries by index; they stay committed forever. */
   readonly #committed: (Committed | undefined)[] = [];
   readonly #digestAt: number[] = [];
   /** When entries came into being, in real time, by term and index. */

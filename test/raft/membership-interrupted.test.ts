@@ -57,7 +57,7 @@ describe('a change under way', () => {
     await cluster.commit('b', [leader.id, 4, 5]);
   });
 
-  it('61: is completed by the same leader if it tries to hand over meanwhile and nobody takes over', async () => {
+  it('61: is completed by the same leader if it tries to hand over meanwhile and no node takes over', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     for (const id of [4, 5]) await cluster.joinAsLearner(id);
@@ -78,7 +78,7 @@ describe('a change under way', () => {
     expect(cluster.voters).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('61: elects nobody without a majority of both', async () => {
+  it('61: elects no leader without a majority of both', async () => {
     const { cluster, leader, old } = await replacingTwo();
     // All remaining nodes learn that the change is under way, but none learns that it could be completed.
     cluster.passes = ({ from, to }) => !(old.includes(from) && to === leader.id);

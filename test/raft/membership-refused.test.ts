@@ -4,7 +4,7 @@ import { Cluster, refusalOf } from './driver/cluster.ts';
 import type { Node } from './driver/node.ts';
 import { ELECTION_TICKS, GROUP } from './driver/options.ts';
 
-/** Runs turns but sends and writes nothing: each node decides by what it knows now. */
+/** Runs turns but sends and writes nothing: each node decides by its present state. */
 async function refused(
   cluster: Cluster,
   node: Node,

@@ -220,7 +220,7 @@ describe('nodes far behind, and nodes long gone', () => {
     await cluster.commit('b', [4]);
   });
 
-  it('65, 86: a node that was removed while it was down comes back and disturbs nobody', async () => {
+  it('65, 86: a node that was removed while it was down comes back and does not disturb the group', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const gone = [1, 2, 3].find((id) => id !== leader.id) ?? 0;

@@ -24,7 +24,7 @@ export interface NetworkOptions extends NodeOptions {
 
 export interface Envelope {
   readonly message: Message;
-  /** The process of the sender: only that process hears what became of a snapshot. */
+  /** The process of the sender: only that process hears if a snapshot arrived. */
   readonly sender: RaftCore;
 }
 

@@ -178,7 +178,7 @@ export class TestNode implements ObservedNode {
     for (const message of this.core.takeMessages()) this.#surroundings.post(this, message);
   }
 
-  /** Applies what is committed and on its disk. */
+  /** Applies the entries that are committed and on its disk. */
   apply(): readonly Entry[] {
     const entries = this.core.applicable(1 << 20);
     for (const entry of entries) {

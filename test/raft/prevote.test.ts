@@ -152,7 +152,7 @@ describe('forgetting a leader', () => {
     expect(network.status(1)).toMatchObject({ role: 'leader', leader: 1 });
   });
 
-  it('a second vote in the term of a living leader elects nobody', () => {
+  it('a second vote in the term of a living leader elects no second leader', () => {
     const network = new Network({ nodes: 5 });
     // Node 4 has not voted in term 1, follows its leader, then forgets it.
     network.hold((message) => message.type === 'vote' && message.to >= 4);

@@ -1,5 +1,6 @@
 /**
- * How the logs of followers become equal to the leader's, and what commits. The numbers are those of the scenarios in
+ * How the logs of followers become equal to the leader's, and which entries commit. The numbers are those of the
+ * scenarios in
  * test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
@@ -60,7 +61,7 @@ describe('replication', () => {
     expect(network.node(1).stored?.entries.map(({ term }) => term)).toEqual(result);
   });
 
-  // The paper's figure 7: a leader of term 8, and what followers may look like then.
+  // The paper's figure 7: a leader of term 8, and the logs that followers may have then.
   const LEADER = [1, 1, 1, 4, 4, 5, 5, 6, 6, 6];
   it.each([
     ['a: an entry is missing', [1, 1, 1, 4, 4, 5, 5, 6, 6]],

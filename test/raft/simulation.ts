@@ -151,7 +151,7 @@ export class Simulation {
 
   #fault(): void {
     const { network } = this;
-    // Half of what goes wrong happens to the leader.
+    // Half of the faults happen to the leader.
     const leader = this.#random(2) === 0 ? network.leader : undefined;
     const node = leader === undefined ? this.#anyUp() : network.node(leader.id);
     switch (this.#pick(this.#faults)) {

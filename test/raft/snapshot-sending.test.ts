@@ -29,7 +29,7 @@ function onItsWay(): Network {
   return network;
 }
 
-describe('a leader whose log begins behind what a follower needs', () => {
+describe('a leader whose log no longer has the entries that a follower needs', () => {
   it('68: a follower that needs compacted entries gets a snapshot, and appends after it', () => {
     const network = compacting();
     network.elect(1);
@@ -43,7 +43,7 @@ describe('a leader whose log begins behind what a follower needs', () => {
     network.commit(1, 'and on');
     network.tickAll(heartbeatTicks);
     expect(network.node(3).machine).toEqual(network.node(1).machine);
-    // What was installed is on its disk.
+    // The installed snapshot is on its disk.
     network.crash(3);
     network.restart(3);
     network.tickAll(2 * heartbeatTicks);

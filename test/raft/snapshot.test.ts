@@ -1,5 +1,5 @@
 /**
- * What a replica does with a snapshot, its own or a received one, as the core sees it. The numbers are those of the
+ * The handling of snapshots in the core: a replica's own ones and received ones. The numbers are those of the
  * scenarios in test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ function compacting(nodes = 3): Network {
 }
 
 describe('a snapshot', () => {
-  it('67: a snapshot that is older than what is committed is ignored, and answered', () => {
+  it('67: a snapshot that ends before the commit index is ignored, and answered', () => {
     const network = compacting();
     network.elect(1);
     for (let i = 0; i < 12; i += 1) network.commit(1, `p${i}`);
@@ -139,7 +139,7 @@ describe('a snapshot', () => {
     expect(network.node(2).machine).toEqual(machine);
   });
 
-  it('a write that ends after a snapshot came marks no entry stable: the snapshot replaces what it wrote', () => {
+  it('a write that ends after a snapshot came marks no entry stable: the snapshot replaces the written entries', () => {
     // 1. entries 2 to 5 of term 2 are being written, slowly
     const network = new Network({ nodes: 5, stored: new Map([[1, storedLog([1])]]), autoSync: false });
     network.act(1, (core) => core.step(appendOf({ term: 2, prev: [1, 1], terms: [2, 2, 2, 2] })));

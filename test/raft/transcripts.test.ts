@@ -8,7 +8,7 @@ const FOLDER = join(import.meta.dirname, 'transcripts');
 /** Rewrites the files with the actual events: read the difference before committing it. */
 const isRewriting = process.env['REWRITE_TRANSCRIPTS'] === '1';
 
-/** Plays a script: each block's command is run anew, comments stay. */
+/** Plays a script: runs each block's command, and keeps comments. */
 function replay(text: string): string {
   const transcript = new Transcript();
   const blocks = text.trimEnd().split(/\n\n+/);

@@ -137,7 +137,7 @@ describe('a broken connection', () => {
 });
 
 describe('an answer', () => {
-  it('after the deadline is still passed on, because it shows who leads', () => {
+  it('after the deadline is still passed on, because it names the leader', () => {
     const [a, b] = [new Side(1), new Side(2)];
     const answers = a.forward();
     carry(a, b);

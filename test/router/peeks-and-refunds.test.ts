@@ -92,7 +92,7 @@ describe('a peek', () => {
     expect(granted.answers).toEqual([unavailable('unknown_outcome', true)]);
   });
 
-  it('is sent on by a node that learns who leads', () => {
+  it('is forwarded by a node that learns of the leader', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const reported = peek(bench, '0:ada');

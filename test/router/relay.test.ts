@@ -223,7 +223,7 @@ describe('a node that says it is leaving', () => {
     expect(own?.isReachable(2)).toBe(true);
   });
 
-  it('still answers what it was asked before', () => {
+  it('still answers earlier requests', () => {
     const nodes = new Nodes(2);
     nodes.partition(2).reply = () => undefined;
     const answers = nodes.ask({ to: 2 });

@@ -135,7 +135,7 @@ export function describeLog(t: StoreBench): void {
   });
 
   describe('hard state', () => {
-    it('stays what it was when a write omits it', async () => {
+    it('does not change when a write omits it', async () => {
       await t.write(append(1, entries(1, 2), 1));
       await t.write({ group: 1, entries: [entry(3)] });
       await t.restart();

@@ -84,7 +84,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(5, [chunk(1), chunk(2, 7)]));
     });
 
-    it('begins anew when chunk 0 is staged again or for another index', async () => {
+    it('begins again when chunk 0 is staged again, or for another index', async () => {
       await t.write({ group: 1, entries: [], stage: staging(5, 0, chunk(8)) });
       await t.write({ group: 1, entries: [], stage: staging(6, 0, chunk(9)) });
       await t.takeSnapshot(1, 6);

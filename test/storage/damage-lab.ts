@@ -93,7 +93,7 @@ export async function flipBit(path: string, at: (size: number) => number): Promi
   await writeFile(path, bytes);
 }
 
-/** Expects a refusal that says what is broken and what to do, at this start and at the next. */
+/** Expects a refusal that names the damage and the remedy, at this start and at the next. */
 export async function expectRefusedForEver(directory: string, damage: RegExp): Promise<void> {
   for (const reason of [damage, /found at an earlier start/]) {
     const error: unknown = await openStore(directory, IDENTITY).then(

@@ -36,7 +36,7 @@ describe('a crash', () => {
     expect(() => store.write([], () => {})).toThrow(/crashed/);
   });
 
-  it('keeps what was synced, and drops staged chunks', async () => {
+  it('keeps synced writes, and drops staged chunks', async () => {
     const disk = new Disk();
     const store = started(disk);
     store.write([append(1, entries(1, 2))], () => {});

@@ -1,4 +1,4 @@
-/** Which directories can be opened, and what bootstrap does to a directory. */
+/** Which directories can be opened, and which can be bootstrapped. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';

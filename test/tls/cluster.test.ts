@@ -110,7 +110,7 @@ describe('a cluster with certificates everywhere', () => {
     for (const id of cluster.ids) await expectGranted(id);
     const redis = await redisAt(2);
     let users = 0;
-    const answer = await eventually('somebody decides', async () => {
+    const answer = await eventually('a node decides', async () => {
       // A request that was not decided may have been counted, so the test goes on with another user.
       users += 1;
       const asked = redis.call('ALLOW', `bob${users}`) as Promise<readonly unknown[]>;

@@ -96,7 +96,7 @@ describe('a connection that falls silent', () => {
       client.write(helloFrame(3, 1), frameOf('status', 'my last words'));
       await until('it is heard', () => a.textsFrom(3).length === 1);
       await until('node 1 counts it as lost', () => a.count('lost 3') === 1);
-      await until('it is dialled anew', () => a.count('connected 3') === 2);
+      await until('it is dialled again', () => a.count('connected 3') === 2);
       await client.closed();
       // While this process stalled, the others were silent, too.
       if (stoodStill() >= STOOD_STILL_MILLIS) return undefined;

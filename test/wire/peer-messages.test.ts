@@ -181,7 +181,7 @@ describe('the decoder', () => {
     expect(refusal(payload)).toBeInstanceOf(FrameError);
   });
 
-  it('reads what is just within its bounds', () => {
+  it('reads values at their bounds', () => {
     expect(refusal(bytes(...APPEND, 0))).toBeUndefined();
     expect(refusal(bytes(...APPEND, 2, 1, 1, 1, 0, 0, 2, 1, 1, 0, 0))).toBeUndefined();
     expect(refusal(bytes(0, 1, 3, FROM, TO, 1, 1, 0, 0))).toBeUndefined();

@@ -1,4 +1,4 @@
-/** The bytes of log entries: they decode to what was encoded, and damaged bytes are refused. */
+/** The bytes of log entries: they decode to the encoded command, and damaged bytes are refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AllowRequest, TIMESTAMP_MILLIS_MAX } from '../../../src/api/request.ts';
@@ -208,7 +208,7 @@ describe('the form of a command', () => {
     expect(decodeCommand(encodeSweep())).toEqual({ type: 'sweep' });
   });
 
-  it('round-trips how far UTC is ahead, up to what a wall clock can show', () => {
+  it('round-trips the offset of UTC, up to the largest that a wall clock can show', () => {
     for (const aheadMillis of [0, 1_001, TIMESTAMP_MILLIS_MAX])
       expect(decodeCommand(encodeUtc(aheadMillis))).toEqual({ type: 'utc', aheadMillis });
     expect(() => decodeCommand(encodeUtc(TIMESTAMP_MILLIS_MAX + 1))).toThrow(CommandDecodeError);

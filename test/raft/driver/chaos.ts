@@ -9,7 +9,7 @@ import { chunkReads, type Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
 import type { Parcel } from './parcel.ts';
 
-/** Short timeouts and small bounds, drawn anew for each history. */
+/** Short timeouts and small bounds, drawn for each history. */
 export function drawOptions(random: RandomBelow): Partial<MultiRaftOptions> {
   return {
     raft: {

@@ -123,7 +123,7 @@ describe('a node that is not fit to lead', () => {
     await cluster.commit('b', [1, 2, 3]);
   });
 
-  it('proposes nothing more, and leads for at most an election timeout if nobody takes over', async () => {
+  it('proposes nothing more, and leads for at most an election timeout if no node takes over', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -213,7 +213,7 @@ describe('a node that stops', () => {
     expect(leader.isLeader).toBe(false);
   });
 
-  it('knows within a heartbeat when nobody could take over, because all others stop too', async () => {
+  it('knows within a heartbeat that no node can take over, if all others stop too', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);

@@ -24,7 +24,7 @@ export class IdleHistory {
   readonly #reluctant = new Set<NodeId>();
   /** Messages that arrive at paused nodes. */
   #held: Parcel[] = [];
-  /** Copies that arrive long after what they repeat. */
+  /** Copies of messages that arrive long after the first. */
   readonly #late: Parcel[] = [];
   readonly #lossPercent: number;
   readonly #latePercent: number;

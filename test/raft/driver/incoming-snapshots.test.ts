@@ -125,7 +125,7 @@ describe('a snapshot of the leader', () => {
     late.store.releaseReads();
     await untilCaughtUp(situation);
     expect(late.store.writes.flat().filter(({ install }) => install !== undefined)).toEqual([]);
-    // And nobody sends it again.
+    // And no node sends it again.
     const sent = chunksTo(cluster, late);
     await cluster.tick(4 * silentTicksMax);
     expect(chunksTo(cluster, late)).toBe(sent);

@@ -31,7 +31,7 @@ function take(snapshots: LocalSnapshots, index: number, bytes: number): void {
 }
 
 /**
- * So many entries are applied to a state whose size is drawn for each snapshot. Returns the bytes between snapshots,
+ * Applies this many entries to a state whose size is drawn for each snapshot. Returns the bytes between snapshots,
  * and theirs.
  */
 function run(seed: number, entries: number, stateBytesMax: number): { logs: number[]; written: number[] } {

@@ -24,7 +24,7 @@ describe('a leader that avoids leading', () => {
     await cluster.commit('b', [1, 2, 3]);
   });
 
-  it('goes on leading if nobody else can: members can still be changed', async () => {
+  it('goes on leading if no other node can: members can still be changed', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);

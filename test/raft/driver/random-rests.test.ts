@@ -12,7 +12,7 @@ import { typeOf } from './parcel.ts';
 const STEPS = 60;
 const BALANCE_TICKS = 25;
 
-/** Every group has a leader, applies what is proposed everywhere, and rests. */
+/** Waits until every group has a leader, has applied every proposal everywhere, and rests. */
 async function expectProgressAndRest(cluster: Cluster, history: IdleHistory): Promise<void> {
   await history.end();
   await history.tick(10 * ELECTION_TICKS);

@@ -1,4 +1,4 @@
-/** Rounds of proposals: the groups that propose together, and what a round waits for. */
+/** Rounds of proposals: the groups that propose together, and the condition for the next round. */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';

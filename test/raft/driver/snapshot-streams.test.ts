@@ -77,14 +77,14 @@ describe('a stream that broke', () => {
     },
   );
 
-  it('begins anew when the receiver has forgotten the chunks that it had', async () => {
+  it('begins again when the receiver has forgotten the chunks that it had', async () => {
     const situation = await broken();
     situation.late.crash();
     situation.late.start();
     expect(await chunksOnceHealed(situation)).toEqual(chunksOf(situation.leader));
   });
 
-  it('begins anew when the snapshot was replaced meanwhile', async () => {
+  it('begins again when the snapshot was replaced meanwhile', async () => {
     const situation = await broken();
     const { cluster, leader } = situation;
     const { index } = snapshotOf(leader);
@@ -118,7 +118,7 @@ describe('a snapshot that was damaged on its way', () => {
     expect(snapshotOf(late).checksum).toBe(snapshotOf(leader).checksum);
   });
 
-  it('is found by a checksum that each node computes of what it stored', async () => {
+  it('is found by a checksum that each node computes of its stored chunks', async () => {
     const { leader } = await behind();
     const stored = leader.disk.get(GROUP);
     expect(stored?.snapshot?.checksum).toBe(zlibCrc32(Buffer.concat(stored?.chunks ?? [])));
