@@ -92,7 +92,7 @@ describe('health', () => {
     for (const { stream } of watching) stream.cancel();
     const first = await eventually('room for another watch', async () => {
       const { reported, stream } = watch('');
-      const word = await eventually('a word', () => reported[0]);
+      const word = await eventually('a status', () => reported[0]);
       stream.cancel();
       return word === SERVING ? word : undefined;
     });

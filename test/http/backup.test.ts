@@ -1,4 +1,4 @@
-/** Backups over HTTP: the chunks of one group, each behind its length, at most at the requested rate. */
+/** Backups over HTTP: the chunks of one group, each after its length, at most at the requested rate. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type OpenBackup, SNAPSHOT_HEADER } from '../../src/api/backup.ts';
 import { Listener } from './fixtures.ts';
@@ -44,7 +44,7 @@ const ask = async (url: string, headers: Record<string, string> = {}) =>
   listener.app.inject({ method: 'GET', url, headers });
 
 describe('GET /v1/backup/{group}', () => {
-  it('describes the snapshot, and sends every chunk behind its length', async () => {
+  it('describes the snapshot, and sends every chunk after its length', async () => {
     listener.backup = { ok: true, backup: played() };
     const { statusCode, headers, rawPayload } = await ask('/v1/backup/3');
     expect(statusCode).toBe(200);

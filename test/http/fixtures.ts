@@ -1,4 +1,4 @@
-/** Builds an HTTP listener with a fake node and clocks that stand still. */
+/** Builds an HTTP listener with a fake node and clocks that do not run. */
 import { Readable } from 'node:stream';
 import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { FastifyInstance } from 'fastify';

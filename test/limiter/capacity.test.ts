@@ -124,7 +124,7 @@ describe('a state at its cap', () => {
     expect(harness.machine.quickDenial(known, harness.nowMillis)?.refusal).toBe('at_capacity');
   });
 
-  it('lets an operator block an unknown user, however full it is', () => {
+  it('lets an operator block an unknown user, even if it is full', () => {
     const harness = capped();
     fill(harness);
     const known = { userId: 'user0001' };

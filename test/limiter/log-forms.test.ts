@@ -254,7 +254,7 @@ describe('a log that changes its form', () => {
     expect(forms([[WINDOW * 3, 5], [WINDOW * 5, 1]])).toEqual([WIDE, NARROW]); // prettier-ignore
   });
 
-  it('copies a run at most once into each form, however often expensive grants come', () => {
+  it('copies a run at most once into each form, even if expensive grants come often', () => {
     const logs = new SlidingLogs(new StateSize());
     logs.add();
     const log = new LogRuns();

@@ -210,7 +210,7 @@ describe('lost history', () => {
     const again = harness.one(request);
     expect(again.allowed).toBe(true);
     expect(harness.one(request)).toEqual(again);
-    // The old grant goes with the next grants, although its horizon is far away.
+    // The old grant is forgotten with the next grants, although its horizon is far away.
     expect(harness.machine.stats().requestIds).toBe(1);
   });
 

@@ -1,5 +1,5 @@
 /**
- * Each meter compared with a naive model on random histories: costs, bursts, edges of windows, time that stands still,
+ * Each meter compared with a naive model on random histories: costs, bursts, edges of windows, time that stops,
  * runs back and jumps, rule changes, and a snapshot in the middle. To repeat a history that fails: `METER_SEED=n npx
  * vitest run test/limiter/meter-histories.test.ts`.
  */

@@ -1,4 +1,4 @@
-/** Every answer carries the version of the rules in force where it was decided. */
+/** Every answer has the version of the rules by which it was decided. */
 import { describe, expect, it } from 'vitest';
 import { type Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
 

@@ -145,7 +145,7 @@ describe('a usage that an operator sets', () => {
     const harness = harnessWith(rule, { ...rule, limit: 5 });
     harness.one({ userId: 'ada', cost: 3 });
     expect(set(harness, 'ada', 11)).toMatchObject({ ruleId: RULE, usedMax: 10, customer: { isDone: false } });
-    // One window is too small for it.
+    // One window has a limit below the usage.
     expect(set(harness, 'ada', 6, 'rule0', 'rule1')).toMatchObject({ ruleId: 'rule1', usedMax: 5 });
     expect(left(harness, 'ada')).toBe(7);
     harness.say('ada', { type: 'put', overrides: [{ ruleId: RULE, limit: 50 }] });

@@ -120,7 +120,7 @@ describe('a refund by descriptors', () => {
     expect(bench.asked).toHaveLength(2);
   });
 
-  it('finds the earlier grant though no rule limits the request now, and asks each key once', () => {
+  it('finds the earlier grant even if no rule limits the request now, and asks each key once', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, 'rules: [{ id: org, key: org, windows: { limit: 2, per: minute } }]');
     const net = 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]';

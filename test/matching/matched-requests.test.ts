@@ -164,7 +164,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.reported).toMatchObject([{ answer }]);
   });
 
-  it('repeats the grant of an earlier attempt, though other limits deny it now', () => {
+  it('repeats the grant of an earlier attempt, even if other limits deny it now', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });
     bench.of('ip').answer(decision());

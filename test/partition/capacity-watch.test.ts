@@ -119,7 +119,7 @@ describe('a node with a bound', () => {
     bench.watch.heard(2, 'free');
     bench.watch.tick();
     expect(bench.rooms).toEqual(['free', 'full']);
-    // The peer is gone or cannot be heard any more.
+    // The peer is down, or its reports do not arrive any more.
     bench.pass(3_200);
     expect(bench.rooms).toEqual(['free', 'free']);
   });

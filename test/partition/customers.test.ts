@@ -99,7 +99,7 @@ describe('an entry whose requests have all expired', () => {
     ['operators', of('ada', PRO), 'bob', 'decision'],
     ['users', 'ada', of('bob', PRO), 'customer'],
   ] as const)(
-    'is not proposed, and a request that waits behind these %s is next',
+    'is not proposed, and the request that waits after these %s is next',
     (_who, early, later, kind) => {
       const driver = FakeDriver.leading(FIVE);
       // The last entry was of the other kind.

@@ -27,7 +27,7 @@ export function tableOf(version: number, ...rules: Partial<Rule>[]): RuleTable {
   });
 }
 
-/** Stands in for Raft: a log that commits on command and loses its end when another leader takes over. */
+/** Replaces Raft: a log that commits when the test says so and loses its end when another leader takes over. */
 export class FakeDriver {
   now = 0;
   /** The wall clock, which a test may set wrong independently of `now`. */

@@ -79,7 +79,7 @@ describe('losing the leadership', () => {
     driver.turn();
     first[2] = driver.ask('cy');
     driver.turn();
-    // Another leader's no-op takes the first place; then this node leads again and proposes at the third.
+    // Another leader's no-op replaces the first entry; then this node leads again and proposes the third.
     driver.follow(2);
     driver.overwrite(1);
     driver.lead();

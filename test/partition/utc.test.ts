@@ -1,4 +1,4 @@
-/** A leader logs how far group time is behind the wall clocks of a majority if that is more than a second. */
+/** A leader logs the lag of group time behind the wall clocks of a majority if it exceeds a second. */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { UTC_LAG_MILLIS_MAX } from '../../src/partition/own-proposals.ts';

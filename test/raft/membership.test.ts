@@ -208,7 +208,7 @@ describe('the members as a node reports them', () => {
   });
 });
 
-describe('nodes far behind, and nodes long gone', () => {
+describe('nodes that lag far behind, and nodes that were away for long', () => {
   it('73: a learner gets a snapshot, then the log, and is promoted', async () => {
     const cluster = new Cluster({ voters: 3, options: { snapshotEveryBytes: 300 } });
     for (let i = 0; i < 30; i += 1) await cluster.commit(`${i}`);
@@ -227,7 +227,7 @@ describe('nodes far behind, and nodes long gone', () => {
     cluster.isolate(gone);
     await cluster.changed([{ kind: 'remove', node: gone }]);
     await cluster.commit('a');
-    // It believes that it belongs here, and asks for votes all the time.
+    // It believes that it is a member, and asks for votes all the time.
     await cluster.tick(5 * ELECTION_TICKS);
     const { term } = leader.status;
     cluster.heal();

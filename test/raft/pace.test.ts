@@ -32,7 +32,7 @@ describe('the pace of replication', () => {
     expect(network.node(2).machine).toEqual(network.node(1).machine);
   });
 
-  it('39: a peer that was out of reach for a moment counts as caught up again, though nothing is proposed', () => {
+  it('39: a peer that was out of reach for a moment counts as caught up again, even if nothing is proposed', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.commit(1, 'a');

@@ -53,7 +53,7 @@ describe('a replica that is removed', () => {
   });
 
   it.each(['lost', 'kept'] as const)(
-    'and crashes before that is on disk (%s) is there or is gone',
+    'and crashes before that is on disk (%s) is complete or removed',
     async (fate) => {
       const cluster = new Cluster({ voters: 3 });
       await cluster.commit('a', [1, 2, 3]);

@@ -10,7 +10,7 @@ interface Seen {
   readonly fault: string;
 }
 
-/** Arguments as hex, so that no byte is lost. @param cuts where the stream is cut, in any order */
+/** Arguments as hex, so that no byte is lost. @param cuts positions at which the stream is cut, in any order */
 function parse(stream: Buffer, cuts: readonly number[]): Seen {
   const parser = new RequestParser();
   const commands: string[][] = [];

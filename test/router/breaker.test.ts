@@ -49,7 +49,7 @@ describe('while no leader of a partition answers', () => {
     expect(bench.router.openCount).toBe(0);
   });
 
-  it('a single caller is refused as well, however long the silence lasts', () => {
+  it('a single caller is refused as well, for as long as the silence lasts', () => {
     const bench = opened();
     for (let i = 0; i < 10; i += 1) {
       bench.runOut();

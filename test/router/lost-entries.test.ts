@@ -57,7 +57,7 @@ describe('a request whose entry a snapshot removed from the log', () => {
     const chunks = chunksOf(partition.snapshot());
     const first = ask(partition, 'r-1');
     propose(partition, 10, 1);
-    // Another leader's snapshot ends before our entry. It replaces the whole log, so ours is gone for good.
+    // Another leader's snapshot ends before this node's entry. It replaces the whole log, so the entry is lost.
     partition.statusChanged({ isLeader: false, term: 2, leader: 2 });
     const meta = { index: 5, term: 2, timeMillis: 1_005, voters: [1, 2], chunkCount: 1, byteLength: 1 };
     restoreFrom(partition, { meta, chunks });

@@ -1,4 +1,4 @@
-/** Tests where a request is sent, and when it waits. */
+/** Tests to which node a request is sent, and when it waits. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import {
@@ -171,7 +171,7 @@ describe('"not the leader"', () => {
     expect(bench.targets).toEqual([2, 3]);
     bench.forwarded[1]?.answer(GRANT);
     expect(reported.answers).toEqual([GRANT]);
-    // The next one goes there directly.
+    // The next request goes there directly.
     bench.allow('0:bob');
     expect(bench.targets).toEqual([2, 3, 3]);
   });

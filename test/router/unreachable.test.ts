@@ -74,7 +74,7 @@ describe('a node that was asked and does not answer', () => {
     }
   });
 
-  it('but answers others is the leader, since a node that does not lead says so at once', () => {
+  it('but answers others is the leader, since any other node says at once that it does not lead', () => {
     const bench = new RouterBench();
     bench.allow('5:ada');
     const waiting = bench.allow('5:bob');

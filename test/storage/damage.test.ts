@@ -129,7 +129,7 @@ describe('a database', () => {
     });
 
     it.each([1, 2])(
-      'is refused although others opened it %i times and the bad log is gone',
+      'is refused although others opened it %i times and the damaged log is deleted',
       async (opens) => {
         const directory = await specimen.copy(specimen.killed);
         await flipBit(await fileOf(directory, LOG), middle);
@@ -139,7 +139,7 @@ describe('a database', () => {
       },
     );
 
-    it("is refused because of our own records when LevelDB's LOG is gone as well", async () => {
+    it("is refused because of the store's own records when LevelDB's LOG is deleted as well", async () => {
       const directory = await specimen.copy(specimen.killed);
       await flipBit(await fileOf(directory, LOG), middle);
       await rawly(directory, async () => {});
@@ -254,7 +254,7 @@ describe('a database', () => {
       await expectRefusedForEver(directory, /MANIFEST-000077, named by CURRENT, is missing/);
     });
 
-    it('is refused when CURRENT is missing, and no new database takes its place', async () => {
+    it('is refused when CURRENT is missing, and is not replaced by a new database', async () => {
       const directory = await specimen.copy(specimen.killed);
       await rm(join(directory, 'CURRENT'));
       await expectRefusedForEver(directory, /CURRENT is missing/);

@@ -215,7 +215,7 @@ describe('a MANIFEST whose last edit is torn', () => {
     expect(opened).toBe(count - 1);
   });
 
-  it('is damage if the files it replaced are gone, because then it had been synced', async () => {
+  it('is damage if the files it replaced are deleted, because then it had been synced', async () => {
     const opening = openedWith(whole.subarray(0, whole.length - 3), async (copy) => {
       await rm(join(copy, (await logsOf(copy))[0] ?? ''));
     });

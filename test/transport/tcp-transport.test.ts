@@ -84,7 +84,7 @@ describe('two nodes', () => {
     expect(a.count('lost 2')).toBe(1);
   });
 
-  it('do not start on an address that is taken', async () => {
+  it('do not start on an address that is in use', async () => {
     const { address } = await RawServer.start(cleanup);
     const peer = new Peer(1, new Map([[1, address]]));
     await expect(peer.transport.start(peer.handlers)).rejects.toMatchObject({ code: 'EADDRINUSE' });
@@ -108,7 +108,7 @@ describe('an unknown node', () => {
     expect(a.count('disconnected 9') + a.count('lost 9')).toBe(0);
   });
 
-  it('is forgotten when it is gone, and refused once it is known to be removed', async () => {
+  it('is forgotten when its connection ends, and refused once it is known to be removed', async () => {
     const { a, peers } = await pairAndStranger(cleanup);
     const others = new Map([...peers, [9, await freeAddress()]]);
     const nine = await Peer.start(cleanup, 9, others);

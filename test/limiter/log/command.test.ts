@@ -73,7 +73,7 @@ describe('a batch', () => {
     expect(entryOf(more).length).toBe(entryOf([...plain, { userId: 'ada' }]).length + 10 + 1);
   });
 
-  it('starts empty after it was taken', () => {
+  it('starts empty after its bytes were taken', () => {
     const builder = new AllowBatchBuilder();
     builder.add({ userId: 'a', ruleId: 'r', cost: 9, timestampMillis: 3 });
     expect(builder.size).toBe(1);

@@ -235,7 +235,7 @@ describe('a node that stops', () => {
     expect(leader.isLeader).toBe(false);
   });
 
-  it('notices that it is cut off, however often it is asked to hand over', async () => {
+  it('notices that it is cut off, even if it is asked again and again to hand over', async () => {
     const cluster = new Cluster({ voters: 5 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3, 4, 5]);
