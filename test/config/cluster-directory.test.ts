@@ -32,7 +32,7 @@ async function names(): Promise<string[]> {
 }
 
 /** Leaves a file in a node's database directory, as a node does. */
-async function leaveTrace(node: number): Promise<string> {
+async function leaveFile(node: number): Promise<string> {
   const path = join(nodeDirectory(directory, node), 'trace');
   await writeFile(path, 'votes');
   return path;
@@ -112,7 +112,7 @@ describe('creating a cluster', () => {
 
   it('is refused over databases without a cluster.json, and changes nothing', async () => {
     await createCluster(directory, CONFIG);
-    const trace = await leaveTrace(1);
+    const trace = await leaveFile(1);
     await rm(join(directory, 'cluster.json'));
     const again = createCluster(directory, CONFIG);
     await expect(again).rejects.toThrow(ConfigError);
@@ -123,7 +123,7 @@ describe('creating a cluster', () => {
 
   it('is refused over a cluster', async () => {
     await createCluster(directory, CONFIG);
-    const trace = await leaveTrace(2);
+    const trace = await leaveFile(2);
     await expect(createCluster(directory, localConfig(LOCAL_DEFAULTS))).rejects.toThrow(ConfigError);
     expect(await readFile(trace, 'utf8')).toBe('votes');
     expect(await readCluster(directory)).toEqual(CONFIG);
@@ -134,7 +134,7 @@ describe('creating a cluster', () => {
     await writeFile(join(directory, 'cluster.json.creating'), '');
     // `readCluster` finds the cluster, so its nodes start and vote.
     expect(await readCluster(directory)).toEqual(CONFIG);
-    const trace = await leaveTrace(1);
+    const trace = await leaveFile(1);
     await createCluster(directory, localConfig(LOCAL_DEFAULTS)).catch(() => undefined);
     expect(await readFile(trace, 'utf8')).toBe('votes');
   });

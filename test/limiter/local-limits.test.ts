@@ -67,8 +67,8 @@ describe('the fraction of a limit that a node enforces', () => {
 
   it('counts costs', () => {
     const node = new Node();
-    const dear = limitsOf('windows: { limit: 10, per: minute }', 'ada', 2);
-    expect([node.granted(dear, 9), node.granted(MINUTE, 9)]).toEqual([1, 1]);
+    const expensive = limitsOf('windows: { limit: 10, per: minute }', 'ada', 2);
+    expect([node.granted(expensive, 9), node.granted(MINUTE, 9)]).toEqual([1, 1]);
   });
 
   it('is charged under all windows or none', () => {

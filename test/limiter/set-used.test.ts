@@ -91,13 +91,13 @@ describe.each(METERS)('under %s', (_, meter) => {
 
   it('makes a window that is new to the key inherit no forgotten grants', () => {
     const other: Partial<Rule> = { ...rule, id: 'both/other', of: 'both', windowMillis: 60_000 };
-    const heir: Partial<Rule> = { ...rule, id: 'both/heir', of: 'both' };
+    const inheriting: Partial<Rule> = { ...rule, id: 'both/heir', of: 'both' };
     for (const millis of [0, 1, 500]) {
       for (const used of [0, 3]) {
         const harness = harnessWith(other);
         harness.nowMillis += 1;
         harness.one({ userId: 'ada', cost: 12 });
-        harness.rules(tableOf(2, [other, heir]));
+        harness.rules(tableOf(2, [other, inheriting]));
         // Also in the millisecond in which it comes into force.
         harness.nowMillis += millis;
         expect(left(harness, 'ada', 'both/heir')).toBeLessThan(20);

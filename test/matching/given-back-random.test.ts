@@ -38,7 +38,7 @@ interface Reported {
   readonly expected: object;
 }
 
-class Story {
+class History {
   readonly #random: Random;
   readonly #cluster: DrivenCluster;
   readonly #uses: Use[] = [];
@@ -153,10 +153,10 @@ describe('requests in several partitions, given back and settled at random', () 
   const seen = { granted: 0, denied: 0, refunded: 0, settled: 0, debts: 0 };
 
   it.each(seeds)('charge each key the sum of all costs that were not given back, seed %i', (seed) => {
-    const story = new Story(seed);
+    const history = new History(seed);
     for (let i = 0; i < 60; i += 1)
-      for (const { found, expected } of story.step()) expect(found).toMatchObject(expected);
-    for (const kind of Object.keys(seen) as (keyof typeof seen)[]) seen[kind] += story.seen[kind];
+      for (const { found, expected } of history.step()) expect(found).toMatchObject(expected);
+    for (const kind of Object.keys(seen) as (keyof typeof seen)[]) seen[kind] += history.seen[kind];
   });
 
   it.skipIf(named !== undefined)('include every kind of request', () => {

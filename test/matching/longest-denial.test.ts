@@ -12,7 +12,7 @@ function deniedByAll(bench: Bench, more: Parameters<Bench['ask']>[1] = {}): void
   bench.of('*').answer(decision({ allowed: false, ruleId: 'all/minute', retryAfterMillis: 300 }));
 }
 
-function userStands(bench: Bench, minuteMillis: number, hourMillis: number): void {
+function userWaits(bench: Bench, minuteMillis: number, hourMillis: number): void {
   bench.keyStatuses.set('user/minute', limitStatus('user/minute', { retryAfterMillis: minuteMillis }));
   bench.keyStatuses.set('user/hour', limitStatus('user/hour', { retryAfterMillis: hourMillis }));
 }
@@ -20,7 +20,7 @@ function userStands(bench: Bench, minuteMillis: number, hourMillis: number): voi
 describe('a request that other partitions denied', () => {
   it('reports the limit of the first partition if that has a longer wait, and all limits', () => {
     const bench = new Bench();
-    userStands(bench, 400, 9_000);
+    userWaits(bench, 400, 9_000);
     deniedByAll(bench);
     const limits = ['user/minute', 'user/hour', 'net/minute', 'all/minute'].map((ruleId) => ({ ruleId }));
     const decided = { term: 3, index: 6, timeMillis: 9 };
@@ -46,8 +46,8 @@ describe('a request that other partitions denied', () => {
   });
 
   it.each([
-    ['takes shorter', (bench: Bench) => userStands(bench, 299, 1)],
-    ['has room', (bench: Bench) => userStands(bench, 0, 0)],
+    ['takes shorter', (bench: Bench) => userWaits(bench, 299, 1)],
+    ['has room', (bench: Bench) => userWaits(bench, 0, 0)],
     ['cannot be peeked at', () => undefined],
     [
       'cannot be peeked at completely',
@@ -58,7 +58,7 @@ describe('a request that other partitions denied', () => {
       'decides by other rules',
       (bench: Bench) => {
         bench.ruleSet = ruleSetOf(8);
-        userStands(bench, 9_000, 9_000);
+        userWaits(bench, 9_000, 9_000);
       },
     ],
   ])('reports their denial if the first %s', (_, prepare) => {
@@ -70,7 +70,7 @@ describe('a request that other partitions denied', () => {
 
   it('reports a limit that the cost can never fit rather than one with a wait of a day', () => {
     const bench = new Bench();
-    userStands(bench, 0, 86_400_000);
+    userWaits(bench, 0, 86_400_000);
     bench.keyStatuses.set('user/minute', limitStatus('user/minute', { limit: 0, retryAfterMillis: 60_000 }));
     deniedByAll(bench);
     expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'user/minute', limit: 0 } } }]);
@@ -78,7 +78,7 @@ describe('a request that other partitions denied', () => {
 
   it('reports a block rather than any limit', () => {
     const bench = new Bench();
-    userStands(bench, 1, 1);
+    userWaits(bench, 1, 1);
     const { keyStatus } = limitStatus('user/minute');
     const blocked = { ...keyStatus, isBlocked: true, blockedUntilMillis: 509 } as const;
     bench.keyStatuses.set('user/minute', { kind: 'keyStatus', keyStatus: blocked });
@@ -103,7 +103,7 @@ describe('a request that the asked node denies itself', () => {
     const bench = new Bench();
     bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
     bench.keyStatuses.set('net/minute', limitStatus('net/minute', { retryAfterMillis: 86_400_000 }));
-    userStands(bench, 0, 400);
+    userWaits(bench, 0, 400);
     bench.ask(FROM);
     expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'net/minute' } }, partition: 2 }]);
     expect(bench.reported[0]?.answer).toMatchObject({

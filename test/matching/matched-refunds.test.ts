@@ -151,13 +151,13 @@ rules:
   - { id: pro, match: { tier: pro }, key: customer, group: tier, windows: { limit: 9, per: minute } }
 `;
   const PRO = { version: 5, tier: 'pro', overrides: [], isBlocked: false } as const;
-  const SAID = { ...FROM, customer: 'acme', tier: 'free' };
+  const REFUNDED = { ...FROM, customer: 'acme', tier: 'free' };
   const decided = { term: 1, index: 4, timeMillis: 7 };
 
   it("goes to the key that the customer's record determines, even if this node had not read the record", () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, DOCUMENT);
-    const reported = refund(bench, SAID);
+    const reported = refund(bench, REFUNDED);
     expect(bench.asked.map(({ request }) => request)).toEqual([
       { ask: 'customer', userId: 'customer=acme', action: { type: 'read' } },
     ]);
@@ -172,7 +172,7 @@ rules:
   it('gives nothing back while the record cannot be read', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, DOCUMENT);
-    const reported = refund(bench, SAID);
+    const reported = refund(bench, REFUNDED);
     bench.of('customer').answer(LOST);
     expect([reported, bench.refunds()]).toEqual([[LOST], []]);
   });

@@ -41,7 +41,7 @@ interface Use {
   isRefunded: boolean;
 }
 
-class Story {
+class History {
   readonly #random: Random;
   readonly #cluster: DrivenCluster;
   readonly #uses = new Map<string, Use>();
@@ -144,9 +144,9 @@ describe('a request with an id, while the rules change', () => {
   const seeds = SEED === undefined ? Array.from({ length: 60 }, (_, i) => i + 1) : [Number(SEED)];
 
   it.each(seeds)('is charged once, and refunded once (seed %i)', (seed) => {
-    const story = new Story(seed);
+    const history = new History(seed);
     for (let i = 0; i < 60; i += 1)
-      for (const { found, expected } of story.step()) expect(found).toMatchObject(expected);
-    expect(Math.min(...Object.values(story.seen))).toBeGreaterThan(0);
+      for (const { found, expected } of history.step()) expect(found).toMatchObject(expected);
+    expect(Math.min(...Object.values(history.seen))).toBeGreaterThan(0);
   });
 });

@@ -188,9 +188,9 @@ describe('a leader of many groups', () => {
     expect(offers.versionOf(20, HEALTHY)).toBe(VERSION);
     offers.gone(HEALTHY);
     expect(offers.versionOf(20, HEALTHY)).toBe(0);
-    const deaf = new Offers((group) => group === 1);
-    deaf.offered(HEALTHY, VERSION, [1, 2]);
-    expect([deaf.versionOf(1, HEALTHY), deaf.versionOf(2, HEALTHY)]).toEqual([VERSION, 0]);
+    const ofGroup1 = new Offers((group) => group === 1);
+    ofGroup1.offered(HEALTHY, VERSION, [1, 2]);
+    expect([ofGroup1.versionOf(1, HEALTHY), ofGroup1.versionOf(2, HEALTHY)]).toEqual([VERSION, 0]);
   });
 });
 

@@ -10,7 +10,7 @@ const FILE = localConfig({ ...LOCAL_DEFAULTS, limit: 50 });
 const REPORT = { nodes: [], partitions: [] } as unknown as ClusterReport;
 
 /** The printed text if these rules are in force. */
-function saidOf(version: number, limits: readonly number[]): string {
+function printedFor(version: number, limits: readonly number[]): string {
   const lines: string[] = [];
   const spy = vi.spyOn(console, 'log').mockImplementation((line: unknown) => void lines.push(String(line)));
   onTestFinished(() => spy.mockRestore());
@@ -26,14 +26,14 @@ function saidOf(version: number, limits: readonly number[]): string {
 }
 
 it('the rules in force are printed, not those in cluster.json', () => {
-  const said = saidOf(2, [5]);
+  const said = printedFor(2, [5]);
   expect(said).toContain('rules in force (version 2)');
   expect(said).toContain("rule 'r0': 5 per second by user\n");
   expect(said).not.toContain(' 50 per');
 });
 
 it('of many rules the first are printed', () => {
-  const said = saidOf(
+  const said = printedFor(
     2,
     Array.from({ length: 1_024 }, () => 5),
   );

@@ -68,8 +68,8 @@ describe('a node whose event loop is blocked while it stops', () => {
     });
     client.ask('bob');
     // The system has the request, and the loop goes on when the listener has nothing left to wait for.
-    const heldUpAt = performance.now();
-    while (performance.now() - heldUpAt < 100);
+    const blockedAt = performance.now();
+    while (performance.now() - blockedAt < 100);
     await left;
     await until('the connection is closed', () => client.isClosed);
     expect(client.statuses()).toEqual(['200', '200']);

@@ -10,7 +10,7 @@ const QUERY = { minutes: 1, top: 3 };
 
 /** Three nodes, and a network that holds every frame until it is delivered. */
 class Nodes {
-  readonly deaf = new Set<number>();
+  readonly unreachable = new Set<number>();
   nowMillis = 0;
   #frames: (() => void)[] = [];
   readonly #nodes = new Map<number, UsageExchange>();
@@ -46,7 +46,7 @@ class Nodes {
       clocks: { monotonicMillis: () => this.nowMillis, wallMillis: () => MINUTE * 60_000 + 59_999 },
       usage: table.usage.bind(table),
       send: (to: number, type: string, payload: Uint8Array) => {
-        if (this.deaf.has(to)) return false;
+        if (this.unreachable.has(to)) return false;
         this.#frames.push(() => {
           if (type === 'usage') this.node(to).receiveQuestion(nodeId, decodeUsageQuestion(payload));
           else this.node(to).receiveReported(nodeId, decodeUsageReport(payload));
@@ -102,7 +102,7 @@ describe('a node that is asked for the figures of all nodes', () => {
 
   it('lists unreachable nodes as silent, at once', () => {
     const nodes = new Nodes();
-    nodes.deaf.add(2).add(3);
+    nodes.unreachable.add(2).add(3);
     expect(asked(nodes)).toMatchObject([{ report: { nodes: [1], silent: [2, 3] } }]);
   });
 

@@ -5,7 +5,7 @@ import { UTC_LAG_MILLIS_MAX } from '../../src/partition/own-proposals.ts';
 import { FakeDriver, START } from './fake-driver.ts';
 
 /** The leader's proposals after it got this time. */
-function saidAt(driver: FakeDriver, utcMillis: number): unknown {
+function proposedAt(driver: FakeDriver, utcMillis: number): unknown {
   driver.requested = 0;
   driver.partition.followUtc(utcMillis);
   const entry = driver.turn();
@@ -19,14 +19,15 @@ describe('a leader', () => {
     const driver = FakeDriver.leading();
     driver.now = 5_000;
     const utcMillis = START + 5_000;
-    for (const lag of [-1e9, 0, UTC_LAG_MILLIS_MAX]) expect(saidAt(driver, utcMillis + lag)).toBeUndefined();
+    for (const lag of [-1e9, 0, UTC_LAG_MILLIS_MAX])
+      expect(proposedAt(driver, utcMillis + lag)).toBeUndefined();
     const said = { type: 'utc', aheadMillis: UTC_LAG_MILLIS_MAX + 1 };
-    expect(saidAt(driver, utcMillis + UTC_LAG_MILLIS_MAX + 1.75)).toEqual(said);
+    expect(proposedAt(driver, utcMillis + UTC_LAG_MILLIS_MAX + 1.75)).toEqual(said);
     driver.commitAll();
     expect(driver.partition.utcMillis).toBe(utcMillis + UTC_LAG_MILLIS_MAX + 1);
     for (const lag of [0, 2 * UTC_LAG_MILLIS_MAX + 1])
-      expect(saidAt(driver, utcMillis + lag)).toBeUndefined();
-    expect(saidAt(driver, utcMillis + 2 * UTC_LAG_MILLIS_MAX + 2)).toMatchObject({ type: 'utc' });
+      expect(proposedAt(driver, utcMillis + lag)).toBeUndefined();
+    expect(proposedAt(driver, utcMillis + 2 * UTC_LAG_MILLIS_MAX + 2)).toMatchObject({ type: 'utc' });
   });
 
   it('tries again a second later if its proposal was refused', () => {
@@ -35,13 +36,13 @@ describe('a leader', () => {
     driver.partition.followUtc(START + 9_000);
     expect(driver.turn()).toBeUndefined();
     expect(driver.turn()).toBeUndefined();
-    expect(saidAt(driver, START + 10_000)).toEqual({ type: 'utc', aheadMillis: 10_000 });
+    expect(proposedAt(driver, START + 10_000)).toEqual({ type: 'utc', aheadMillis: 10_000 });
   });
 
   it('never logs a time that no wall clock can show', () => {
     const driver = FakeDriver.leading();
     for (const utcMillis of [Infinity, Number.MAX_SAFE_INTEGER])
-      expect(saidAt(driver, utcMillis)).toBeUndefined();
+      expect(proposedAt(driver, utcMillis)).toBeUndefined();
   });
 
   it('continues with the waiting requests', () => {
@@ -58,13 +59,13 @@ describe('a leader', () => {
   it('logs nothing close to a full disk, nor before it has applied the entries of former leaders', () => {
     const driver = FakeDriver.leading();
     driver.partition.setLowDisk(true);
-    expect(saidAt(driver, START + 9_000)).toBeUndefined();
+    expect(proposedAt(driver, START + 9_000)).toBeUndefined();
     driver.partition.setLowDisk(false);
     driver.follow();
     driver.lead();
-    expect(saidAt(driver, START + 9_000)).toBeUndefined();
+    expect(proposedAt(driver, START + 9_000)).toBeUndefined();
     driver.commitAll();
-    expect(saidAt(driver, START + 9_000)).toMatchObject({ type: 'utc' });
+    expect(proposedAt(driver, START + 9_000)).toMatchObject({ type: 'utc' });
   });
 });
 
@@ -72,6 +73,6 @@ describe('a follower', () => {
   it('proposes nothing', () => {
     const driver = FakeDriver.leading();
     driver.follow();
-    expect(saidAt(driver, START + 9_000)).toBeUndefined();
+    expect(proposedAt(driver, START + 9_000)).toBeUndefined();
   });
 });

@@ -82,14 +82,14 @@ describe('a replica that came back', () => {
       const lastIndex = asleep.disk.get(GROUP)?.entries.at(-1)?.index ?? 0;
       first.comeBack(2);
       // Its log ends where the sleeping node's does: it gets nothing after that part of the first append.
-      let isDeaf = false;
+      let isCut = false;
       cluster.passes = (parcel) => {
         if (parcel.to !== first.id) return true;
-        if (isDeaf) return false;
+        if (isCut) return false;
         const message = messageOf(parcel);
         if (message?.type !== 'append' || message.entries.length === 0) return true;
         if (message.prevIndex > 0) return false;
-        isDeaf = true;
+        isCut = true;
         const entries = message.entries.slice(0, lastIndex);
         const commit = state === 'applied' ? lastIndex : lastIndex - 1;
         first.raft.receive([{ kind: 'message', group: GROUP, message: { ...message, entries, commit } }]);

@@ -208,10 +208,10 @@ describe('election', () => {
   });
 
   it('23, 24: a leader that can only send, or only receive, is replaced', () => {
-    for (const deaf of [true, false]) {
+    for (const cannotReceive of [true, false]) {
       const network = new Network({ nodes: 3 });
       network.elect(1);
-      for (const other of [2, 3]) network.cutOneWay(deaf ? other : 1, deaf ? 1 : other);
+      for (const other of [2, 3]) network.cutOneWay(cannotReceive ? other : 1, cannotReceive ? 1 : other);
       network.tickAll(5 * electionTicks);
       const leader = network.leader?.id ?? 0;
       expect([2, 3]).toContain(leader);

@@ -58,11 +58,11 @@ export async function movedAway(sleeps: 'all the time' | 'soon' = 'all the time'
   if (second === undefined || asleep === undefined) throw new Error('three nodes');
   if (sleeps === 'all the time') asleep.crash();
   for (let i = 0; i < 5; i += 1) await cluster.commit(`b${i}`, [first.id, second.id]);
-  let isDeaf = false;
+  let isCut = false;
   cluster.passes = (parcel) => {
     if (parcel.to !== asleep.id) return true;
-    const isHeard = !isDeaf;
-    isDeaf ||= beginsMove(parcel);
+    const isHeard = !isCut;
+    isCut ||= beginsMove(parcel);
     return isHeard;
   };
   await move(cluster, [2, 3, 4], [5, 6, 7], 1);

@@ -18,7 +18,7 @@ function compacting(): Network {
 }
 
 /** Node 1 leads, and the snapshot that node 3 needs is held. */
-function onItsWay(): Network {
+function snapshotUnderWay(): Network {
   const network = compacting();
   network.elect(1);
   network.isolate(3);
@@ -51,7 +51,7 @@ describe('a leader whose log no longer has the entries that a follower needs', (
   });
 
   it('69: nothing is appended to a follower while a snapshot is on its way to it', () => {
-    const network = onItsWay();
+    const network = snapshotUnderWay();
     expect(network.held).toHaveLength(1);
     network.sent.length = 0;
     for (let i = 0; i < 3; i += 1) network.commit(1, `q${i}`);
@@ -63,7 +63,7 @@ describe('a leader whose log no longer has the entries that a follower needs', (
   });
 
   it('69: a snapshot that did not arrive is sent again after the next heartbeat', () => {
-    const network = onItsWay();
+    const network = snapshotUnderWay();
     for (const envelope of network.held.splice(0)) network.lose(envelope);
     network.release();
     network.tickAll(3 * heartbeatTicks);
@@ -88,7 +88,7 @@ describe('a leader whose log no longer has the entries that a follower needs', (
   });
 
   it('77: the fate of a snapshot sent in an earlier term means nothing to the leader of a later one', () => {
-    const network = onItsWay();
+    const network = snapshotUnderWay();
     const [late] = network.held.splice(0);
     expect(late).toBeDefined();
     network.release();
@@ -106,7 +106,7 @@ describe('a leader whose log no longer has the entries that a follower needs', (
   });
 
   it('70: an acknowledgement at or behind the start of the log ends the wait, from any snapshot', () => {
-    const network = onItsWay();
+    const network = snapshotUnderWay();
     const [first] = network.held;
     for (let i = 0; i < 3; i += 1) network.commit(1, `q${i}`);
     // The first snapshot arrives, but its sender never hears of it.

@@ -16,7 +16,7 @@ function ask(node: Node): { reported: (SnapshotMeta | undefined)[] } {
 }
 
 /** Commits entries until another snapshot is stored; returns their number. */
-async function lifeOf(isRead: boolean): Promise<number> {
+async function entriesUntilNext(isRead: boolean): Promise<number> {
   const cluster = new Cluster({ voters: 1, options: COMPACTING });
   const leader = await cluster.elect();
   const answer = ask(leader);
@@ -106,7 +106,7 @@ describe('a current snapshot', () => {
   });
 
   it('is replaced later while a client reads it', async () => {
-    const [unread, read] = [await lifeOf(false), await lifeOf(true)];
+    const [unread, read] = [await entriesUntilNext(false), await entriesUntilNext(true)];
     expect(read).toBeGreaterThan(2 * unread);
     expect(read).toBeLessThan(300);
   });
