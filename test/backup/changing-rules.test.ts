@@ -27,7 +27,7 @@ describe('a backup while the rules change all the time', () => {
   let changing: Promise<void>;
   let changed = 1;
 
-  /** The limit that a version has. */
+  /** The limit in a version of the rules. */
   const limits = new Map<number, number>();
 
   async function change(limit: number): Promise<void> {
@@ -61,7 +61,7 @@ describe('a backup while the rules change all the time', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  it('is done, and what is restored decides by one version, none older than what was answered before', async () => {
+  it('succeeds, and the restored cluster decides by one version, which is no older than any answered before', async () => {
     const url = `http://127.0.0.1:${cluster.config.nodes[0]?.http.port}`;
     const said: string[] = [];
     const directory = join(root, 'backup');
@@ -84,7 +84,7 @@ describe('a backup while the rules change all the time', () => {
     await changing;
 
     const backup = await checkBackup(directory);
-    // What the test is about: partitions were caught at other versions than that of the backup.
+    // The purpose of the test: some partitions had other versions than the backup.
     expect([...backup.versions.values()].filter((version) => version < manifest.rulesVersion)).not.toEqual(
       [],
     );
