@@ -1,11 +1,14 @@
-/** What a program of `docs/languages/` meets, and what it must print then: on real clusters, as a reader would try it. */
+/**
+ * The situations in which each program of `docs/languages/` runs, on real clusters, and the output that it must print
+ * in each.
+ */
 import { execFile } from 'node:child_process';
 import { freePorts } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import type { Protocol } from './examples.ts';
 import { RUN_MILLIS_MAX } from './run.ts';
 
-/** docs/languages.md starts its cluster with this limit, and shows what is printed then. */
+/** docs/languages.md starts its cluster with this limit, and shows the output for it. */
 const RULES = [{ id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' }] as const;
 
 const GRANTS = ['allowed, 2 left', 'allowed, 1 left', 'allowed, 0 left'];

@@ -10,9 +10,9 @@ const RULE = {
   clock: 'cluster',
   meter: 'fixedWindow',
 } as const;
-/** Longer than what may be missing afterwards. */
+/** How long the cluster is down: longer than the time that its logs may lack afterwards. */
 const DOWN_MILLIS = 5_000;
-/** A second that logs may lag behind, and what a leader takes to see it. */
+/** The second by which logs may lag behind UTC, plus the time until a leader notices. */
 const OFF_MILLIS_MAX = 1_000 + 250;
 /** Enough users to reach every partition. */
 const USERS = 24;

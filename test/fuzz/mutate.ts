@@ -1,7 +1,7 @@
 /** Mutates bytes at random from a seed, as accidents and attackers do. It knows no format. */
 import type { RandomBelow } from '../../raft/core-state.ts';
 
-/** Where encodings change their width, and arithmetic its sign. */
+/** Values at which encodings change their width, and arithmetic its sign. */
 const INTEGERS = [
   0,
   1,

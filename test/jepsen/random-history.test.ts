@@ -24,7 +24,7 @@ const FIRST_BAD = 1;
 const replay = (seed: number): string => `replay with JEPSEN_SEED=${seed}`;
 
 describe('good histories', () => {
-  it(`raise no alarm, ${GOOD_HISTORIES} at random, with and without what the log tells`, () => {
+  it(`raise no alarm, ${GOOD_HISTORIES} at random, with and without the logs`, () => {
     console.log(`good histories from seed ${FIRST_GOOD} on`);
     let retries = 0;
     let unknowns = 0;

@@ -1,6 +1,6 @@
 /**
  * The leaders of the simulated limiter of random histories: what each knows of its users, and its time. They are right,
- * or wrong in one chosen way. Shares no code with the checkers except the sequential model.
+ * or wrong in one chosen way. Uses no code of the checkers except the sequential model.
  */
 import { groupWindowMillis, UserModel } from './model.ts';
 

@@ -46,7 +46,7 @@ export class Truth {
     if (right !== allowed || rightRemaining !== remaining) this.wrongAnswers += 1;
   }
 
-  /** Counts an answer as wrong, whatever it says. */
+  /** Counts an answer as wrong without comparing it. */
   blame({ isAbandoned }: Request): void {
     if (!isAbandoned) this.wrongAnswers += 1;
   }

@@ -58,7 +58,7 @@ function partition(name: string, draw: (context: NemesisContext) => Promise<Topo
   return network(name, async (context) => {
     const topology = await draw(context);
     if (topology === undefined) {
-      context.log.write({ event: 'skipped', name, detail: 'too few nodes for it' });
+      context.log.write({ event: 'skipped', name, detail: 'too few nodes for this fault' });
       return;
     }
     const broken = pick(context.random, BREAKS);
