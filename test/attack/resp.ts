@@ -115,7 +115,7 @@ export const RESP: readonly Attack[] = [
     run: async (target) => tryAll(target, DECIDING, [`AUTH ${target.tokens.read}`]),
   },
   {
-    name: 'a token to decide, used to see who else is connected',
+    name: 'a token to decide, used to list other clients',
     listener: 'resp',
     run: async (target) => tryAll(target, ['CLIENT LIST', ...NEVER], [`AUTH ${target.tokens.decide}`]),
   },

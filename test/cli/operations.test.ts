@@ -10,7 +10,7 @@ import { inTime } from './command.ts';
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 const PARTITIONS = 6;
 /**
- * Time for repeated attempts: nodes hear of each other only now and then, and a command waits two seconds for an
+ * Time for repeated attempts: nodes exchange reports only now and then, and a command waits two seconds for an
  * answer.
  */
 const PATIENCE = { timeout: WAIT_MILLIS_MAX };
@@ -81,7 +81,7 @@ describe('the status of a cluster', () => {
 
   it('fits on a screen', async () => {
     let lines: string[] = [];
-    // This node may hear of new leaders a moment later than the first.
+    // This node may learn of new leaders a moment later than the first.
     const peek = async (): Promise<string[]> => {
       lines = [];
       await showStatus({ cluster: atNode(urlOf(2)), print: (line) => void lines.push(line) });

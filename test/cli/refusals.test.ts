@@ -62,7 +62,7 @@ describe('a port in use', () => {
     await new Promise((resolve) => taken.close(resolve));
   });
 
-  it('is named by a node that cannot listen, with an advice', async () => {
+  it('is named by a node that cannot listen, with advice', async () => {
     await ran(['init', '--base-port', basePort], directory);
     const { code, said } = await ended('quorate', ['node', '2'], directory);
     expect(said).toContain(`port ${Number(basePort) + 1_002} on 127.0.0.1 is in use by another program`);

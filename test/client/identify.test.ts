@@ -1,4 +1,4 @@
-/** Tests whose budget a request is charged to, and that no header lets a caller choose another one. */
+/** Tests which budget a request is charged to, and that no header lets a caller choose another one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KEY_BYTES_MAX } from '../../src/api/request.ts';

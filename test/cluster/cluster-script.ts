@@ -86,7 +86,7 @@ export class ClusterScript {
    * Starts the script beside running nodes and waits until it ends. It repeats this if a paused node did not answer it.
    */
   async refused(...args: string[]): Promise<Session> {
-    return eventually('who runs answers in time', async () => {
+    return eventually('the running nodes answer in time', async () => {
       const session = this.start(...args);
       await session.ended();
       return /is in use by another program|pid unknown/.test(session.output) ? undefined : session;

@@ -16,7 +16,7 @@ const DOCUMENT = [
     (tier) =>
       `  - { id: ${tier}, match: { tier: ${tier} }, key: customer, group: g, windows: { limit: 100000, per: day } }`,
   ),
-  // In partitions of their own, so that some requests are asked in several.
+  // Counted in other partitions, so that some requests need several.
   '  - { id: net, key: ip, windows: { limit: 100000, per: day } }',
 ].join('\n');
 
@@ -117,7 +117,10 @@ it('is decided by a tier that was in force while the request was under way, also
     // The leader at that time.
     if (i === TIERS.length / 2)
       await cluster.stopNode(
-        await eventually('who leads', () => cluster.leaderOf(asker(), `customer=${customer}`) || undefined),
+        await eventually(
+          'there is a leader',
+          () => cluster.leaderOf(asker(), `customer=${customer}`) || undefined,
+        ),
       );
     if (i > 0) puts.push(await put(customer, tier));
     const heldSince = performance.now();

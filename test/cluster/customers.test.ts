@@ -178,7 +178,7 @@ describe('a block', () => {
   });
 });
 
-describe('a limit of a customer of its own', () => {
+describe('a limit for one customer', () => {
   it('binds at once when it is lowered under load', async () => {
     let granted = 0;
     let isLowered = false;
@@ -211,7 +211,7 @@ describe('a limit of a customer of its own', () => {
 });
 
 describe('a reset', () => {
-  it('forgets what a customer was granted', async () => {
+  it('forgets the grants of a customer', async () => {
     await say(1, 'PUT', '/v1/customers/max', { tier: 'free' });
     expect(await grantsOf('max', 9)).toBe(5);
     expect((await say(2, 'POST', `/v1/keys/${encodeURIComponent('customer=max')}/reset`)).status).toBe(200);
@@ -224,7 +224,10 @@ describe('a customer record', () => {
     await say(1, 'PUT', '/v1/customers/ida', { tier: 'free', overrides: [{ rule: 'free/day', limit: 3 }] });
     await say(1, 'PUT', '/v1/customers/bad', { blocked: true });
     expect(await grantsOf('ida', 2)).toBe(2);
-    const leader = await eventually('who leads', () => cluster.leaderOf(1, 'customer=ida') || undefined);
+    const leader = await eventually(
+      'there is a leader',
+      () => cluster.leaderOf(1, 'customer=ida') || undefined,
+    );
     await cluster.stopNode(leader);
     expect(await grantsOf('ida', 4)).toBe(1);
     for (const node of cluster.running) expect((await allow(node, { customer: 'bad' })).status).toBe(403);

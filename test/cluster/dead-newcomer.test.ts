@@ -23,7 +23,7 @@ describe('two nodes that are added at once, if one never starts', () => {
     await cluster.accepted({ add: nodeAt(DEAD, http, peer) });
     await cluster.accepted({ add: await cluster.join(HEALTHY) });
     const { core } = cluster.node(HEALTHY);
-    const meant = await eventually('node 5 knows what it should hold', () => {
+    const meant = await eventually('node 5 knows which partitions it should hold', () => {
       if (core.meta.state?.version !== 3) return undefined;
       const all = Array.from({ length: PARTITIONS }, (_, partition) => core.placement.replicasOf(partition));
       return all.flatMap((nodes, i) => (nodes.includes(HEALTHY) && !nodes.includes(DEAD) ? [i] : []));

@@ -82,7 +82,7 @@ describe('a cluster with a document of rules', () => {
   }
 
   async function remaining(key: string, rule: string): Promise<number> {
-    return eventually(`how ${key} stands`, async () => {
+    return eventually(`the status of ${key}`, async () => {
       const response = await fetch(
         url(1, `/v1/keys/${encodeURIComponent(key)}?rule=${encodeURIComponent(rule)}`),
       );

@@ -58,7 +58,7 @@ async function ask(descriptors: Readonly<Record<string, string>>, cost = 1): Pro
 }
 
 async function remaining(key: string, rule: string): Promise<number> {
-  return eventually(`how ${key} stands`, async () => {
+  return eventually(`the status of ${key}`, async () => {
     const response = await fetch(
       `${url}/v1/keys/${encodeURIComponent(key)}?rule=${encodeURIComponent(rule)}`,
     );
@@ -170,7 +170,7 @@ async function change(method: string, id: string, body?: object): Promise<number
  */
 async function takenOut(id: string): Promise<void> {
   let attempts = 0;
-  await eventually('the rule is taken out', async () => {
+  await eventually('the rule is removed', async () => {
     attempts += 1;
     const status = await change('DELETE', id);
     return status === 200 || (status === 404 && attempts > 1) ? true : undefined;

@@ -156,7 +156,7 @@ describe('a cluster of which a leader is killed', () => {
     // Requests without an answer may have counted, so a denial may come earlier.
     while (seen.granted < LIMIT / 2 && seen.denied === 0) await ask();
     const partition = partitionOfSlot(keySlot(client.key), PARTITIONS);
-    const leader = await eventually('who leads', async () => {
+    const leader = await eventually('there is a leader', async () => {
       const { partitions } = await cluster.status();
       return partitions[partition]?.leader || undefined;
     });

@@ -18,7 +18,7 @@ describe('a leader whose clock runs a twentieth too fast', () => {
   it('detects it, gives up its leaderships, and grants no more than in one window plus the gained time', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: 4 });
     await cluster.startAll();
-    const fast = await eventually('who leads', () => cluster.leaderOf(1, 'ada') || undefined);
+    const fast = await eventually('there is a leader', () => cluster.leaderOf(1, 'ada') || undefined);
     const others = cluster.running.filter((id) => id !== fast);
     const grants: ObservedGrant[] = [];
     let isOver = false;

@@ -1,6 +1,6 @@
 /**
- * Tests that no node of a real cluster lets an exhausted user through, even while it starts and does not know the rules
- * yet.
+ * Tests that no node of a real cluster grants to a user whose limit is used up, even while the node starts and does not
+ * know the rules yet.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';

@@ -89,7 +89,7 @@ describe('a node whose partitions move to others', () => {
       await Promise.all(Array.from({ length: 100 }, (_, i) => ask(user + i)));
     }
     const remaining = await remainingOf(1);
-    // Each of six nodes holds half of what three did.
+    // Each of six nodes holds half as much as each of three did.
     for (const add of [4, 5, 6]) await cluster.change({ add: await cluster.join(add) });
     const kept = await holdsWhatItShould();
     expect(kept.length).toBeLessThanOrEqual(PARTITIONS / 2);

@@ -24,7 +24,9 @@ describe('a node on an older copy of its directory', () => {
    * acknowledged.
    */
   async function putBack(): Promise<InProcessCluster['fatalErrors'][number] | undefined> {
-    const leader = await eventually('somebody leads', () => cluster.running.find((id) => termLedBy(id) > 0));
+    const leader = await eventually('there is a leader', () =>
+      cluster.running.find((id) => termLedBy(id) > 0),
+    );
     const term = termLedBy(leader);
     const victim = (leader % 3) + 1;
     const directory = nodeDirectory(cluster.directory, victim);

@@ -1,5 +1,5 @@
 /**
- * Well-behaved clients. Each keeps its connection, goes to the next node if its own goes away, and repeats a request
+ * Well-behaved clients. Each keeps its connection, uses the next node if its own one stops, and repeats a request
  * only if the connection broke before an answer. They record everything.
  */
 import { Agent, type ClientRequest, request as httpRequest } from 'node:http';

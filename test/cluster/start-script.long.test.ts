@@ -65,7 +65,7 @@ describe('the cluster script, started again', () => {
     expect(second.output).toContain('starting 3 nodes of cluster');
     expect(second.output).toContain('node 3 was removed from the cluster: not started');
     expect(second.output).toContain('node 5 is prepared and does not belong to the cluster yet: not started');
-    // One cluster, with what was granted before: every node denies, wherever the partition is led.
+    // It is one cluster with its earlier grants: every node denies, also if another node leads the partition.
     for (const id of [1, 2, 4]) expect(await script.ask(id)).toMatchObject({ allowed: false, limit: 1 });
     expect((await readCluster(script.directory))?.founders).toEqual(founders);
     // The new addresses are replicated.

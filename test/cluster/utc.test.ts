@@ -44,14 +44,14 @@ async function offOf(userId: string): Promise<number> {
  * Asks until every user's window ends close to a minute of UTC, and returns the largest difference. Each attempt asks
  * for new users, because a grant keeps the window that it got before the logs knew how far UTC is ahead.
  */
-async function mostOff(who: string): Promise<number> {
+async function mostOff(prefix: string): Promise<number> {
   let attempts = 0;
   return eventually(
-    `${who}: minutes are those of UTC`,
+    `${prefix}: minutes are those of UTC`,
     async () => {
       attempts++;
       let most = 0;
-      for (let i = 0; i < USERS; i++) most = Math.max(most, await offOf(`${who} ${attempts}/${i}`));
+      for (let i = 0; i < USERS; i++) most = Math.max(most, await offOf(`${prefix} ${attempts}/${i}`));
       return most <= OFF_MILLIS_MAX ? most : undefined;
     },
     30_000,

@@ -1,4 +1,4 @@
-/** Tests what the start script prints when nodes end and come back. The node that reports on the cluster is a fake. */
+/** Tests the output of the start script when nodes end and return. The node that reports on the cluster is a fake. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';

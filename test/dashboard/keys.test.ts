@@ -89,7 +89,7 @@ describe('a search for a value', () => {
     expect(keysMeant('mallory', RULES, many)).toHaveLength(KEYS_SOUGHT_MAX);
   });
 
-  it('escapes what a key escapes', () => {
+  it('escapes the same characters as a key', () => {
     expect(keysMeant('a,b', RULES, [])[0]).toBe('user=a%2cb');
   });
 

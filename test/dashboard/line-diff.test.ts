@@ -1,4 +1,4 @@
-/** Tests the line difference of two texts, and applying somebody else's change to a third. */
+/** Tests the line difference of two texts, and applying the change of another admin to a third. */
 import { describe, expect, it } from 'vitest';
 import { carriedOver, lineDiff } from '../../src/dashboard/line-diff.ts';
 

@@ -115,7 +115,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     expect(counts.map((count) => Number(count.replaceAll(',', ''))).some((count) => count > 0)).toBe(true);
   });
 
-  it('shows what rules would change, and that no browser may change an open cluster', async () => {
+  it('shows the changes of edited rules, and that no browser may change an open cluster', async () => {
     await goTo(page, 'Rules');
     await page.getByRole('button', { name: 'Edit the rules' }).click();
     await page.getByText('per-user is added').waitFor();

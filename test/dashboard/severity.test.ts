@@ -86,7 +86,7 @@ describe('a cluster that serves', () => {
   });
 });
 
-describe('a cluster that does not serve everybody', () => {
+describe('a cluster that does not serve every key', () => {
   it('says which partitions have no leader, for how many keys that is, and which nodes to start', () => {
     const { partitions } = withPartitions({ leader: 0 }, 1, 3);
     expect(live({ ...withDown(2, 3), partitions })).toMatchObject({
@@ -100,7 +100,7 @@ describe('a cluster that does not serve everybody', () => {
     });
   });
 
-  it('denies everybody for a restore, and says for how long', () => {
+  it('shows that a restore denies every request, and for how long', () => {
     // The restore explains the denials, and is worse than a dead node.
     const { partitions } = withPartitions({ restoredMillis: 59_001 }, 0);
     expect(live({ ...withDown(3), partitions }, 1)).toMatchObject({

@@ -109,7 +109,7 @@ describe('a user with timestamps that was idle for a minute and then asks in ano
     const epoch = NOW_MILLIS - 31 * DAYS_MILLIS;
     expect(found(clock, near, eventAt(AFTER, epoch - 102))).toEqual([]);
     expect(found(clock, near, eventAt(AFTER, epoch - 101))).not.toEqual([]);
-    // No answer shows what group time was then.
+    // No answer shows the group time at that moment.
     expect(found(near, far(AFTER))).not.toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 /**
  * A TCP proxy that misbehaves on command. Each direction can be cut, black-holed, clogged, left unread, delayed,
- * throttled, corrupted or reset while it runs. It knows nothing of what the bytes mean.
+ * throttled, corrupted or reset while it runs. It does not know the format of the bytes.
  */
 import type { HostPort } from '../../src/api/node-address.ts';
 import { connect, createServer, type Server, type Socket } from 'node:net';

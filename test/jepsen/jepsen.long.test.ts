@@ -31,7 +31,7 @@ const print = (line: string): void => console.log(line);
 /**
  * Returns the first run that can be judged. Checks about time count only if the machine was not busy.
  *
- * @throws what is wrong, with the command that repeats it
+ * @throws an error with the violations and the command that repeats the run
  */
 async function judgedRun(): Promise<RunResult> {
   for (let left = ATTEMPTS - 1; ; left -= 1) {

@@ -6,8 +6,7 @@ import type { Bug } from './random-leaders.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 
 /**
- * The rarest false alarm that was put into a checker showed in the 65th history. Good histories are drawn anew every
- * time.
+ * The rarest false alarm that was put into a checker showed in the 65th history. Every run draws new good histories.
  */
 const GOOD_HISTORIES = 50 * ROUNDS;
 /** Every checker has noticed its bugs by the second history. */

@@ -212,7 +212,7 @@ function bandsTable(data: ReportData, bands: readonly NemesisBand[], { recoverie
     const recovery = first === null ? '' : `${first.toFixed(0)} ms`;
     return `<tr><td>${escape(nameOf(band))}</td><td>${start}</td><td>${end}</td><td>${recovery}</td></tr>`;
   });
-  return `<h2>Faults</h2><table><tr><th>what</th><th>from, s</th><th>to, s</th><th>then the first grant after</th></tr>
+  return `<h2>Faults</h2><table><tr><th>fault</th><th>from, s</th><th>to, s</th><th>then the first grant after</th></tr>
 ${rows.join('\n')}</table>`;
 }
 

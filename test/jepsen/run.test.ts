@@ -227,7 +227,7 @@ describe('a run of a real cluster', () => {
       const failed = operations.map((op): Operation =>
         isIt(op) ? { ...op, class: 'fail', allowed: null } : op,
       );
-      expect(disagreements(failed, logs)).toMatch(/^said not to be proposed, and in the log/);
+      expect(disagreements(failed, logs)).toMatch(/^reported as not proposed, but in the log/);
 
       const twice = logs.map((log) => {
         const again = log.requests.filter(isIt).map((request) => {
@@ -278,7 +278,7 @@ describe('a run of a real cluster', () => {
       expect(findingsOf((stored) => stored)).toEqual([]);
 
       const different = findingsOf((stored) => withFifth(stored, { timeMillis: 1 }));
-      expect(different.join('\n')).toMatch(/has another entry 5, and took it for committed/);
+      expect(different.join('\n')).toMatch(/has another entry 5, which it regards as committed/);
       expect(different.join('\n')).toMatch(/has another entry 5 of term \d/);
       expect(findingsOf((stored) => withFifth(stored, { term: 0 }))).toHaveLength(1);
 

@@ -1,6 +1,7 @@
 /**
- * `npm run release:check`: everything that must be true before a version is published, in the order of cost. It stops at the first
- * step that fails, publishes nothing, and prints at the end what the person who releases has to run.
+ * `npm run release:check`: checks everything that must be true before a version is published, the cheap checks first.
+ * It stops at the first step that fails, publishes nothing, and prints at the end the commands that publish the
+ * release.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -22,7 +23,7 @@ interface Release {
 
 interface Step {
   readonly name: string;
-  /** @throws Error that says what is wrong */
+  /** @throws Error with the reason if the step fails */
   readonly run: (release: Release) => void;
 }
 

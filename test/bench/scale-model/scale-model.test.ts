@@ -92,8 +92,8 @@ describe('service times', () => {
 
 describe('users by Zipf', () => {
   it('have the rates of all users together, granted and denied', () => {
-    const who = { users: 1_000, exponent: 1, limitPerSecond: 10, waitSeconds: 1 };
-    const reaching = reachingOf(1_000, who);
+    const load = { users: 1_000, exponent: 1, limitPerSecond: 10, waitSeconds: 1 };
+    const reaching = reachingOf(1_000, load);
     const harmonic = Array.from({ length: 1_000 }, (_, i) => 1 / (i + 1)).reduce((a, b) => a + b);
     expect(reaching.hottestUserPerSecond).toBeCloseTo(1_000 / harmonic, 6);
     const granted = Array.from({ length: 1_000 }, (_, i) => Math.min(10, 1_000 / (i + 1) / harmonic));
@@ -106,7 +106,7 @@ describe('users by Zipf', () => {
   });
 
   it('have the same sum beyond a hundred thousand as if added one by one', () => {
-    const who = { users: 400_000, exponent: 0.9, limitPerSecond: 1e9, waitSeconds: 1 };
-    expect(reachingOf(5_000, who).grantsPerSecond).toBeCloseTo(5_000, 0);
+    const load = { users: 400_000, exponent: 0.9, limitPerSecond: 1e9, waitSeconds: 1 };
+    expect(reachingOf(5_000, load).grantsPerSecond).toBeCloseTo(5_000, 0);
   });
 });

@@ -49,7 +49,7 @@ export function checkJointAnswers(joint: JointHistory, options: JointAnswersOpti
   return findings.result();
 }
 
-/** As long as a grant is remembered, every attempt under its id gets it as the answer. */
+/** While a grant is remembered, every attempt under its id gets the same answer. */
 function checkRepeats(
   { attempts, givenBackFromNanos, requestId }: JointRequest,
   grant: JointGrant,

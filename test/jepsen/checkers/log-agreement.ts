@@ -1,7 +1,7 @@
 /**
  * Compares what clients saw with the logs of the stopped nodes. Every acknowledged grant is in the log of a majority,
  * decided as it was answered. No request that was reported as not proposed is there. No request was charged twice. It
- * also finds out what became of the requests without an answer.
+ * also finds the outcome of the requests without an answer.
  */
 import type { Operation } from '../history.ts';
 import type { LoggedRequest, PartitionLog } from '../log-entries.ts';
@@ -146,7 +146,7 @@ function checkDenial(op: Operation, index: LogIndex, findings: Findings): void {
   if (logged === undefined || !isThatOf(op, logged)) {
     findings.add(`another request is at place ${op.position} of its entry: ${describe(op)}`);
   } else if (logged.decision?.allowed === true) {
-    findings.add(`the log grants what was denied: ${describe(op)}`);
+    findings.add(`the log grants a request that was answered with a denial: ${describe(op)}`);
   }
 }
 
