@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';
 
-/** The latest time of a kill after the request, so that most kills come before the change is complete. */
+/** The latest kill after a request: most changes are complete by then, so most kills hit a change under way. */
 const KILL_MILLIS_MAX = 60;
 const ROUNDS = [
   { asked: 1, victim: 1 },

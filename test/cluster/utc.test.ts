@@ -10,9 +10,9 @@ const RULE = {
   clock: 'cluster',
   meter: 'fixedWindow',
 } as const;
-/** How long the cluster is down: longer than the time that its logs may lack afterwards. */
+/** How long the whole cluster is down: longer than `OFF_MILLIS_MAX`, so that lost time would show. */
 const DOWN_MILLIS = 5_000;
-/** The second by which logs may lag behind UTC, plus the time until a leader notices. */
+/** Logs may lag behind UTC by a second, and a leader needs some time to notice it. */
 const OFF_MILLIS_MAX = 1_000 + 250;
 /** Enough users to reach every partition. */
 const USERS = 24;

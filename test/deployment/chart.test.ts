@@ -13,7 +13,7 @@ import { helmProgram, linted, rendered, type Rendering } from './helm.ts';
 import { type Manifest, manifestsIn, mistakesIn } from './manifest-types.ts';
 
 const MANIFEST = join(ROOT, 'cluster', 'kubernetes', 'quorate.yaml');
-const HEADER = `# A cluster of three nodes, closed and with TLS: what the chart in helm/quorate makes of its default values, for those without Helm. Before it
+const HEADER = `# A cluster of three nodes, closed and with TLS: the output of the chart in helm/quorate for its default values, for use without Helm. Before it
 # is applied: a namespace, the secret \`quorate\` and an image of your own, as docs/operate/kubernetes.md says. \`kubectl apply -n quorate -f quorate.yaml\`
 # This file is written by a command: change the chart, then run REWRITE_MANIFEST=1 npx vitest run test/deployment/chart.test.ts
 `;

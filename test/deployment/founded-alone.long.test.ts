@@ -83,7 +83,7 @@ it('a container is closed with TLS and tokens from the files of one command', as
   expect(await status('/metrics', ca, read)).toBe(200);
   expect(await status('/v1/tokens', ca, read)).toBe(403);
   expect(await status('/v1/tokens', ca, admin)).toBe(200);
-  // As the job of the chart does, with the token of its secret.
+  // Applies rules like the job of the chart, with the token of its secret.
   await writeFile(
     join(directory, 'rules.yaml'),
     'rules:\n  - id: default\n    windows: { limit: 5, per: minute }\n',
@@ -94,7 +94,7 @@ it('a container is closed with TLS and tokens from the files of one command', as
     0,
     expect.stringContaining('in force'),
   ]);
-  // The command may be repeated, and other users must not read its files.
+  // The command may be repeated. A token of role read is refused.
   expect(await pods.run(apply, { QUORATE_TOKEN: admin ?? '' })).toEqual([0, expect.any(String)]);
   expect(await pods.run(apply, { QUORATE_TOKEN: read ?? '' })).toEqual([64, expect.any(String)]);
 });

@@ -149,13 +149,13 @@ describe('every alert', () => {
     }
   });
 
-  it('has a heading there, and no other alert has one', () => {
+  it('has a heading in the runbook, and no other heading names an alert', () => {
     const headings = [...runbook.matchAll(/^### (Quorate\w+)$/gm)].map(([, name]) => name);
     expect(headings).toEqual(alerts.map(({ alert }) => alert));
   });
 });
 
-it('is explained in a runbook without dead links', () => {
+it('the runbook has no dead links', () => {
   const anchors = new Set(
     [...runbook.matchAll(/^#{1,6} (.*)$/gm)].map(([, heading = '']) => anchorOf(heading)),
   );

@@ -46,7 +46,7 @@ describe('the cluster under test', () => {
       .filter((line) => line.includes('peer'))
       .join('\n');
 
-  /** Where the node reached its peers, from its log. */
+  /** The addresses at which the node reached its peers, from its log. */
   function connectionsOf(id: number): { peer: number; port: number }[] {
     return linesAboutPeers(id)
       .split('\n')

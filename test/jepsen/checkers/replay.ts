@@ -37,7 +37,7 @@ interface Step {
 const NANOS_PER_MILLI = 1e6;
 const NO_ENTRY = { index: 0, timeMillis: 0, cost: 0 };
 
-/** Where the order within an entry is not reported, the remaining amounts reveal it. */
+/** If the order within an entry is not reported, the remaining amounts reveal it. */
 function withinEntry(a: Step, b: Step): number {
   if (a.position !== null && b.position !== null) return a.position - b.position;
   return a.timeMillis - b.timeMillis || (b.op?.remaining ?? -1) - (a.op?.remaining ?? -1);
