@@ -54,7 +54,7 @@ async function listening(): Promise<Server> {
 }
 
 describe('quorate certs', () => {
-  it('needs a cluster, and a CA before a certificate, of which there is one for good', async () => {
+  it('needs a cluster, and a CA before a certificate; there is only one CA for good', async () => {
     expect(await quorate('certs', 'init')).toMatchObject({ code: USAGE });
     await init();
     const early = await quorate('certs', 'issue', '1');
@@ -78,7 +78,7 @@ describe('quorate certs', () => {
     );
   });
 
-  it('keeps the key of the CA apart, says to move it, and finds it where it was moved', async () => {
+  it('keeps the key of the CA in its own directory, says to move it, and uses it from another path', async () => {
     const { stdout } = await quorate('init', '--nodes', '1', '--base-port', String(basePort), '--tls');
     expect(stdout).toContain('the key of the CA is data/ca/ca.key');
     expect(stdout).toContain('Move it to a machine without a node');
@@ -116,7 +116,7 @@ describe('quorate certs', () => {
 });
 
 describe('a node', () => {
-  it('does not start with an address that others reach, without TLS', async () => {
+  it('does not start without TLS on an address that other machines reach', async () => {
     const config = await init();
     const [node] = config.nodes;
     if (node === undefined) throw new Error('there is no node');
@@ -129,7 +129,7 @@ describe('a node', () => {
     expect(code).toBe(USAGE);
   });
 
-  it('does not start with the certificate of another node, or with none where one is named', async () => {
+  it('does not start with the certificate of another node, or if a configured one is missing', async () => {
     await init('--tls');
     await rm(join(data, 'certs', 'node-1.key'));
     const missing = await ended('quorate', ['node', '1'], directory);
@@ -173,7 +173,7 @@ describe('a certificate that is not for the address of its node', () => {
 });
 
 describe('--ca', () => {
-  it('must name certificates, and no node there is said as ever', async () => {
+  it('must name certificates; with them an absent node is reported as usual', async () => {
     const apply = ['rules', 'apply', '-', '--node', `127.0.0.1:${basePort}`];
     await writeFile(join(directory, 'empty'), '');
     expect((await quorate(...apply, '--ca', 'none')).said).toMatch(/^quorate: --ca none cannot be read/);
@@ -193,7 +193,7 @@ describe('--ca', () => {
       '2000',
     ];
     // On a busy machine the command may report a timeout instead of the refusal.
-    const { code, said } = await eventually('it has time to be refused', async () => {
+    const { code, said } = await eventually('the connection is refused before the timeout', async () => {
       const reported = await ended('quorate', remove, directory);
       return reported.code === EXIT_TEMPORARY ? undefined : reported;
     });
@@ -203,7 +203,7 @@ describe('--ca', () => {
 });
 
 describe('npm start --tls', () => {
-  it('is for a new cluster; --fresh makes new certificates with it, and leaves what it has not made', async () => {
+  it('is only for a new cluster; with --fresh it makes new certificates, and keeps files that it did not make', async () => {
     await init();
     const again = prepare({ data, tls: true, fresh: false });
     await expect(again).rejects.toThrow(/^--tls is for a new cluster: make certificates/);
