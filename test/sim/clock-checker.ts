@@ -1,6 +1,6 @@
 /**
- * What nodes must find out about their clocks, and what they must not claim. The simulator knows how each clock runs, and a run has at
- * most one machine whose clock is wrong. No other node is ever accused. The wrong one notices in time while it can
+ * Whether nodes find out about their clocks. The simulator knows how each clock runs, and a run has at most one machine
+ * whose clock is wrong. No other node is ever accused. The wrong one notices in time while it can
  * compare with a majority, leads nothing then, and is accepted again when its clock has been right for long enough.
  */
 import type { NodeId } from '../../raft/types.ts';

@@ -139,10 +139,7 @@ export class DescribedChecker {
     const isExpected = limitsAsked(request).every((limit) =>
       expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
     );
-    check(
-      isExpected,
-      () => `node ${asking.node.id} asks a shadow rule that does not match, for ${JSON.stringify(request)}`,
-    );
+    check(isExpected, () => `node ${asking.node.id} asks a wrong shadow rule: ${JSON.stringify(request)}`);
     this.shadows.asked(asking, request, this.#init.now());
   }
 
@@ -236,8 +233,7 @@ export class DescribedChecker {
     );
     check(
       expected.includes(reported),
-      () =>
-        `${wordsOfAsking(asking)} is answered with the limits ${reported} instead of ${expected.join(' or ')}`,
+      () => `${wordsOfAsking(asking)} gets the limits ${reported} instead of ${expected.join(' or ')}`,
     );
     const least = Math.min(...decisions.map(({ remaining }) => remaining));
     check(
@@ -309,7 +305,7 @@ export class DescribedChecker {
     if (last !== undefined && !isOver(last)) {
       check(
         last.version === version,
-        () => `${wordsOfAsking(asking)} is asked under two versions of the rules at once`,
+        () => `two versions of the rules ask at once for ${wordsOfAsking(asking)}`,
       );
       return last;
     }

@@ -25,7 +25,7 @@ import {
 } from './described-questions.ts';
 import { type Asking, newAsking, wordsOfAsking } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
-import { isNowhere, isRejection } from './rejections.ts';
+import { isNowhere, isRejection } from './rejection-checker.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 

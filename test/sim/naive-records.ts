@@ -4,7 +4,7 @@
  */
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
-import type { SaidOfKey } from './logged-customers.ts';
+import type { SaidOfKey } from './logged-entries.ts';
 import { blockWaitAt, reportedAt } from './naive-record.ts';
 import { type Since, type Tally, valueAt } from './naive-state.ts';
 

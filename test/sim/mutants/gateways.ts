@@ -1,4 +1,7 @@
-/** Mutants: requests by lists of descriptors, as gateways send them. The simulator sends none; they are charged like all others. */
+/**
+ * Mutants: requests by lists of descriptors, as gateways send them. The simulator sends none; they are charged like all
+ * others.
+ */
 import type { Mutant } from './mutant.ts';
 
 const unitTest = {

@@ -1,4 +1,7 @@
-/** Mutants: requests under several limits: all limits grant or none does, and each request is remembered, refunded and answered as a whole. */
+/**
+ * Mutants: requests under several limits: all limits grant or none does, and each request is remembered, refunded and
+ * answered as a whole.
+ */
 import type { Mutant } from './mutant.ts';
 
 export const JOINT: readonly Mutant[] = [

@@ -1,4 +1,4 @@
-/** Mutants: requests whose limits the rules find: reserved in several partitions, then granted by all or given back, under one version of the rules. */
+/** Mutants: requests whose limits are found by rules and reserved in several partitions: all of them grant, or none. */
 import type { Mutant } from './mutant.ts';
 
 export const MATCHING: readonly Mutant[] = [
