@@ -53,7 +53,7 @@ export interface Asking {
   /** Rules of this version, or newer ones, were known to be in force when it came. */
   readonly rulesAtLeast: number;
   readonly rounds: Round[];
-  /** The customer of the request, and what its node knows of the customer now. */
+  /** The customer of the request, and the record of the customer that its node knows now. */
   readonly customer:
     | {
         readonly key: string;

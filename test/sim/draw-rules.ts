@@ -1,6 +1,6 @@
 /**
- * The rule tables that a seed's cluster goes through: rules change, leave and come back. In worlds with meters they also
- * count by other means than a log of every millisecond.
+ * The rule tables that a seed's cluster goes through: rules change, leave and come back. In worlds with meters, rules
+ * also have other meters than a log of every millisecond.
  */
 import type { Timing } from '../../src/config/config.ts';
 import { groupMillisMax, PARTITION_BYTES_DEFAULT, type RuleTable } from '../../src/limiter/rules.ts';

@@ -1,5 +1,5 @@
 /**
- * What each meter promises about the grants of one key under one rule, in the order in which they were made. Written
+ * The promise of each meter about the grants of one key under one rule, in the order in which they were made. Written
  * again from docs/internals/limiter.md, without the product's code.
  */
 import type { Rule } from '../../src/api/rule.ts';

@@ -58,7 +58,7 @@ interface Stamp {
 const REQUEST_STATE_BYTES_MAX = 512;
 
 export interface LimitCheckerInit extends AnswerCheckerInit {
-  /** What every replica must decide in entry `index`, and its state after it. */
+  /** Called with the decisions that every replica must make in entry `index`, and with its state after it. */
   readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
   /** A request is in the log, in an entry that its leader stamped at `stampedMillis`. */
   readonly logged?: (asked: Asked, stampedMillis: number, where: string) => void;

@@ -1,5 +1,5 @@
 /**
- * The operators' records of keys, by entry. Written again from docs/internals/limiter.md; it shares no code with the
+ * The operators' records of keys, by entry. Written again from docs/internals/limiter.md; it uses no code of the
  * product.
  */
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';

@@ -25,7 +25,7 @@ const STOP_LINGER_MILLIS = 300;
 /** How often a process checks the free space while there is too little. */
 const SPACE_CHECK_MILLIS = 1_000;
 
-/** What a process knows of its machine. */
+/** The facts that a process knows about its machine. */
 export interface Machine {
   readonly id: NodeId;
   /** Number of the last process. */
