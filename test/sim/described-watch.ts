@@ -17,7 +17,7 @@ import { customerKeyOf } from './described-limits.ts';
 import {
   isCurrent,
   isOfRules,
-  ofFraction,
+  answerOfPart,
   type PartitionQuestion,
   questionOfRefund,
   questionOfRules,
@@ -298,7 +298,7 @@ export class DescribedWatch {
     );
     this.#world.story.seen('denied before anything was reserved');
     const when = { partition, invokedMillis: asking.askedAt, attemptMillis: asking.askedAt };
-    this.#check(request, ofFraction(request, answer), when);
+    this.#check(request, answerOfPart(request, answer), when);
   }
 
   /** Checks against the log of its partition. */
