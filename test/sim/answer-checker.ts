@@ -232,7 +232,7 @@ export class AnswerChecker {
     const saying = sayingOf(decision);
     check(
       logged.saying === saying,
-      () => `${words} must get ${logged.saying} in group ${group.id}, and got ${saying}`,
+      () => `${words} must get ${logged.saying} in group ${group.id}, but got ${saying}`,
     );
     return logged.asked;
   }

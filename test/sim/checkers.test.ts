@@ -93,7 +93,7 @@ describe('the laws of Raft', () => {
 
   test('a commit index on a disk is found if its entry is on no quorum of disks', () => {
     const raft = raftChecker();
-    expect(() => writes(raft, 1, entry(1, 1), 1)).toThrow('is committed, and it is not');
+    expect(() => writes(raft, 1, entry(1, 1), 1)).toThrow('is committed, but it is not');
     writes(raft, 2, entry(1, 1), 1);
   });
 

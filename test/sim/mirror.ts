@@ -152,7 +152,7 @@ export class DiskMirror {
       const { index, chunks, bytes } = this.#staged;
       check(
         meta.index === index && meta.chunkCount === chunks && meta.byteLength === bytes,
-        () => `${this.name} has ${chunks} chunks of ${index} on disk and takes ${JSON.stringify(meta)}`,
+        () => `${this.name} has ${chunks} chunks of ${index} on disk, but installs ${JSON.stringify(meta)}`,
       );
     }
     if (meta !== undefined || remove === true) this.restarted();

@@ -146,6 +146,6 @@ export class RejectionChecker {
 function checkLogged({ logged, possible }: Account, asked: Asked, where: string): void {
   check(
     asked.requestId !== undefined || logged <= possible,
-    () => `in the log ${logged} times, and asked for ${possible} times: ${wordsOf(asked)}, ${where}`,
+    () => `in the log ${logged} times, but asked for ${possible} times: ${wordsOf(asked)}, ${where}`,
   );
 }
