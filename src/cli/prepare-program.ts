@@ -3,8 +3,7 @@
  * yet.
  */
 import type { Command } from 'commander';
-import type { HostPort } from '../api/node-address.ts';
-import { labelsOf } from '../api/node-labels.ts';
+import { type HostPort, labelsOf } from '../api/node-address.ts';
 import { createCluster, readCluster } from '../config/cluster-directory.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { drawToken } from '../config/token-secret.ts';

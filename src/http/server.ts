@@ -9,7 +9,17 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { addAllowRoute, ALLOW } from './allow-route.ts';
 import { addBackupRoute, ONE_BACKUP } from './backup-route.ts';
 import { addBatchRoute } from './batch-route.ts';
-import { addCustomersRoutes, addKeyChangesRoutes, BLOCK, CUSTOMER, KEY_BLOCK, KEY_RESET, KEY_USED, RESET, USED } from './customers-route.ts';
+import {
+  addCustomersRoutes,
+  addKeyChangesRoutes,
+  BLOCK,
+  CUSTOMER,
+  KEY_BLOCK,
+  KEY_RESET,
+  KEY_USED,
+  RESET,
+  USED,
+} from './customers-route.ts';
 import { directAllow } from './direct-allow.ts';
 import { addDashboardRoutes, DASHBOARD_FILE } from './dashboard-route.ts';
 import { addEventsRoute } from './events-route.ts';
@@ -21,7 +31,17 @@ import { addForwardAuthRoute } from './forward-auth-route.ts';
 import { GRANT_ROUTES, maybeShed } from './shedding.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
-import { BODY_BYTES_MAX, EXPECTATION_FAILED, formatNoRoute, INTERNAL_ERROR, NO_HOST, owesAnswer, parserRefusal, refusalOf, refuseConnection } from './refusals.ts';
+import {
+  BODY_BYTES_MAX,
+  EXPECTATION_FAILED,
+  formatNoRoute,
+  INTERNAL_ERROR,
+  NO_HOST,
+  owesAnswer,
+  parserRefusal,
+  refusalOf,
+  refuseConnection,
+} from './refusals.ts';
 import { addRlsRoute, refusedInText, RLS_JSON } from './rls-route.ts';
 import { addDocsRoutes } from './docs/docs-routes.ts';
 import { addRulesRoutes, ONE_RULE } from './rules-route.ts';

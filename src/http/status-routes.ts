@@ -1,4 +1,7 @@
-/** The status routes of a node: for probes, Prometheus, clients and people. */
+/**
+ * The routes that report on a node and its cluster: for probes, Prometheus, clients and people. While the cluster is
+ * open, `GET /v1/usage` shows keys of users only to programs on the node's own machine.
+ */
 import type { FastifyInstance } from 'fastify';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { USAGE_FAILURES, type UsageQuery, type UsageResult, validateUsageQuery } from '../api/usage.ts';
@@ -68,7 +71,7 @@ function formatUsage(result: UsageResult): HttpAnswer {
   };
 }
 
-/** Adds the route. */
+/** Adds `GET /v1/usage`: the counted answers of all nodes. */
 export function addUsageRoute(app: FastifyInstance, { node }: HttpListenerInit): void {
   app.get('/v1/usage', (request, reply) => {
     const query = parseUsageQuery(request.url);

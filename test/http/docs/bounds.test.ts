@@ -8,8 +8,7 @@ import {
   DESCRIPTOR_VALUE_BYTES_MAX,
   DESCRIPTORS_MAX,
 } from '../../../src/api/question.ts';
-import { NODE_ID_MAX } from '../../../src/api/node-address.ts';
-import { LABEL, LABEL_CHARACTERS_MAX } from '../../../src/api/node-labels.ts';
+import { NODE_ID_MAX, LABEL, LABEL_CHARACTERS_MAX } from '../../../src/api/node-address.ts';
 import { UNAVAILABLE_REASONS } from '../../../src/api/refusals.ts';
 import {
   COST_MAX,
