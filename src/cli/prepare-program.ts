@@ -7,7 +7,7 @@ import { type HostPort, labelsOf } from '../api/node-address.ts';
 import { createCluster, readCluster } from '../config/cluster-directory.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { drawToken } from '../config/token-secret.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { joinCluster } from './join-cluster.ts';
 import { type JoiningNode, listenersText, withListeners } from './join-listeners.ts';
 import { keepApart, makeAllCertificates } from './make-certificates.ts';
