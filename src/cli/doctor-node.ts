@@ -58,7 +58,7 @@ function storeFinding(id: number, store: Awaited<ReturnType<typeof examineStore>
     case 'inUse':
       return ok(check, 'open in a process, which checked it when it started');
     case 'sound':
-      return ok(check, 'not open, and sound from outside; each record is checked when the node starts');
+      return ok(check, 'the node does not run; its files look whole, and it checks each record when it starts');
     case 'damaged':
       return fail(
         check,
@@ -148,7 +148,7 @@ async function portFindings(
           'choose an address of this machine and a port above 1023 in cluster.json',
         ),
       );
-    else if (name !== 'http' && isRunning) findings.push(ok(check, 'taken, and the node runs'));
+    else if (name !== 'http' && isRunning) findings.push(ok(check, 'in use, and this node runs'));
     else findings.push(await holderFinding(check, config, node, isRunning));
   }
   return findings;
@@ -170,7 +170,7 @@ async function holderFinding(
   }));
   const self: unknown = 'self' in answer.body ? answer.body['self'] : undefined;
   const found = typeof self === 'object' && self !== null && 'id' in self ? self.id : undefined;
-  if (found === node.id) return ok(check, 'held by this node');
+  if (found === node.id) return ok(check, 'in use by this node');
   if (found !== undefined) return fail(check, `${url} is held by node ${JSON.stringify(found)}`, stop);
   const said = messageOf(answer.body) ?? `status ${answer.status}`;
   return warn(

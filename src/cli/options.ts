@@ -121,7 +121,7 @@ export const BASE_PORT = [
 /** The option `--insecure`. */
 export const INSECURE = [
   '--insecure',
-  'listen on addresses that other machines reach without TLS: anybody there can use it or pose as a node',
+  'start without TLS and tokens, even on addresses that other machines reach: anybody there can use it or pose as a node',
 ] as const;
 /** Parses the name of a token. */
 export function nameOption(text: string): string {

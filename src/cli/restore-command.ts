@@ -3,6 +3,7 @@ import type { Manifest } from '../backup/manifest.ts';
 import type { RestoredGroup } from '../backup/restore-founder.ts';
 import { checkBackup } from '../backup/check-backup.ts';
 import { restoreCluster } from '../backup/restore-cluster.ts';
+import { contentsText } from '../backup/take-backup.ts';
 import { readCluster } from '../config/cluster-directory.ts';
 import { ConfigError } from '../config/config.ts';
 import type { RestoreOptions } from './backup-program.ts';
@@ -22,7 +23,7 @@ export async function restore(
   say(soundText(manifest));
   if (options.verify === true) {
     if (json === true) print(JSON.stringify(manifest));
-    else for (const { group, stateHash } of manifest.groups) print(`group ${group}: state ${stateHash}`);
+    else for (const { group, stateHash } of manifest.groups) print(`${contentsText(group)}: state ${stateHash}`);
     return;
   }
   const isComplete = options.oldClusterIsGoneAndLogComplete === true;
@@ -58,7 +59,7 @@ export function soundText({ clusterId, takenAt, groups }: Manifest): string {
 /** Says how a group was restored, and its hash. */
 export function groupText({ group, stateHash, backedUpHash }: RestoredGroup): string {
   const how = stateHash === backedUpHash ? 'as backed up' : 'without the tokens';
-  return `group ${group}: state ${stateHash}, ${how}`;
+  return `${contentsText(group)}: state ${stateHash}, ${how}`;
 }
 
 /** Printed unless the operator has confirmed that nothing was granted after the backup. */

@@ -78,7 +78,7 @@ export function addDebugRoutes(app: FastifyInstance, init: HttpListenerInit): vo
       const wanted = asked(request);
       const diagnosis = diagnostics.diagnose(wanted);
       const status = diagnosis === undefined ? BUSY.status : 200;
-      audited(logger, request, { action: `debug.${wanted.kind}`, status }, 'read by an operator');
+      audited(logger, request, { action: `debug.${wanted.kind}`, status }, 'read');
       if (diagnosis === undefined) {
         sendAnswer(reply, BUSY);
         return reply;
