@@ -53,7 +53,9 @@ export function healthOf({ report, nodes, failed }: Survey): Health {
   const up = new Set(nodes.filter(({ node }) => node.up).map(({ node }) => node.id));
   const partitions = partitionsHealth(report.partitions, up);
   const problems: Problem[] = nodes.flatMap(problemsOf);
-  const notes: string[] = failed.map(({ url, problem }) => `${url} was asked first, without success: ${problem}`);
+  const notes: string[] = failed.map(
+    ({ url, problem }) => `${url} was asked first, without success: ${problem}`,
+  );
   problems.push(...partitionProblems(partitions));
   if (report.rules === null)
     problems.push({ found: 'no rules are known', action: 'check the logs of the nodes' });

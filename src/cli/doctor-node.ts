@@ -58,7 +58,10 @@ function storeFinding(id: number, store: Awaited<ReturnType<typeof examineStore>
     case 'inUse':
       return ok(check, 'open in a process, which checked it when it started');
     case 'sound':
-      return ok(check, 'the node does not run; its files look whole, and it checks each record when it starts');
+      return ok(
+        check,
+        'the node does not run; its files look whole, and it checks each record when it starts',
+      );
     case 'damaged':
       return fail(
         check,

@@ -23,7 +23,8 @@ export async function restore(
   say(soundText(manifest));
   if (options.verify === true) {
     if (json === true) print(JSON.stringify(manifest));
-    else for (const { group, stateHash } of manifest.groups) print(`${contentsText(group)}: state ${stateHash}`);
+    else
+      for (const { group, stateHash } of manifest.groups) print(`${contentsText(group)}: state ${stateHash}`);
     return;
   }
   const isComplete = options.oldClusterIsGoneAndLogComplete === true;

@@ -37,10 +37,9 @@ export function audited(
   logger.info({ audit: true, by: callerOf(request)?.id ?? 'local', ...change }, messageFor(change, done));
 }
 
-function messageFor({ status }: AuditedChange, done: string): string {
-  if (status < REFUSED_STATUS_MIN) return `${done} by an operator`;
-  const result =
-    status < UNCERTAIN_STATUS_MIN ? 'refused' : 'failed, or it is not known whether it was done';
+function messageFor({ status }: AuditedChange, done: 'changed' | 'read'): string {
+  if (status < REFUSED_STATUS_MIN) return done === 'read' ? 'read by an operator' : 'changed by an operator';
+  const result = status < UNCERTAIN_STATUS_MIN ? 'refused' : 'failed, or it is not known whether it was done';
   return `asked for by an operator: ${result}`;
 }
 
