@@ -111,7 +111,7 @@ function printDifference(
   const ids = rules.map(({ id }) => id);
   const shown = ids.slice(0, IDS_SHOWN_MAX).join(', ');
   const more = ids.length > IDS_SHOWN_MAX ? `, and ${ids.length - IDS_SHOWN_MAX} more` : '';
-  const without = `, which came from no document; this document replaces ${counted(ids.length, 'rule')} (${shown}${more})`;
+  const without = `, which were not set with a document: ${counted(ids.length, 'rule')} (${shown}${more}) would go`;
   print(printable(`${node} uses version ${version} of the rules${definitions === undefined ? without : ''}`));
   printChanges(changes, print);
 }

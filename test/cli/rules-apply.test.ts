@@ -98,7 +98,7 @@ describe('rules apply', () => {
     const outcome = await applyRules(await file(RULES), { node: node.url, print });
     expect(outcome).toBe('applied');
     expect(lines).toEqual([
-      `${node.url} uses version 7 of the rules, which came from no document; this document replaces 1 rule (default)`,
+      `${node.url} uses version 7 of the rules, which were not set with a document: 1 rule (default) would go`,
       'a is added: 10 per minute by user',
       'version 8 is in force: every partition uses it',
     ]);
