@@ -2,8 +2,8 @@
  * `npm start`: runs a local cluster of real processes until Ctrl-C. It is created on the first start and kept in a
  * directory.
  */
-import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { InvalidArgumentError } from 'commander';
+import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { newCommand, runCommand } from '../src/cli/command-line.ts';
 import { withNewClusterOptions } from '../src/cli/new-cluster.ts';
 import type { ClusterConfig } from '../src/config/config.ts';

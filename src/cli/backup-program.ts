@@ -88,7 +88,7 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
     .option('--verify', 'only check the backup, and print what it contains')
     .option(...JSON_OPTION)
     .action(async (options: RestoreOptions) => {
-      const { restore } = await import('./restore-command.ts');
+      const { restore } = await import('./backup-command.ts');
       await restore({ ...options, print });
     });
   addRecoverCommand(program, print);

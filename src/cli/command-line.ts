@@ -2,8 +2,8 @@
  * How commands read their arguments, explain themselves with `--help`, and report errors: one line on standard error and
  * an exit code, also for wrong arguments.
  */
-import { Command } from 'commander';
 import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
 import { explain } from './explain-error.ts';
 
 /** Creates a command that reports wrong arguments like any other error. */

@@ -2,12 +2,12 @@
  * The URLs of the HTTP listeners of nodes, and `fetch` for them. Unlike the built-in one it can trust the CA of a cluster. With TLS it follows no
  * redirects.
  */
-import { addressText, type NodeAddress } from '../api/node-address.ts';
-import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
 import { connect } from 'node:tls';
+import { addressText, type NodeAddress } from '../api/node-address.ts';
+import { type ClusterConfig, ConfigError } from '../config/config.ts';
 
 /** The request. */
 export interface FetchInit {

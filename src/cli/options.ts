@@ -1,6 +1,7 @@
 /** Parsers and texts of the command-line options that several commands have. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { InvalidArgumentError, Option } from 'commander';
 import { addressText, type HostPort, NODE_ID_MAX, readAddress, labelAt } from '../api/node-address.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
 import { NODES_MAX } from '../config/config.ts';
@@ -8,7 +9,6 @@ import { BLOCK_MILLIS_MAX } from '../api/customer-record.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { InvalidFieldError } from '../api/fields.ts';
 import { TOKEN_ID, TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
-import { InvalidArgumentError, Option } from 'commander';
 
 /** gRPC has the highest ports: base port + 3000 + node id. */
 const BASE_PORT_MAX = 65_535 - 3_000 - NODES_MAX;

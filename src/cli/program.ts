@@ -7,13 +7,12 @@ import { addCompletionCommand } from './completion-command.ts';
 import { addContainerCommand } from './container-command.ts';
 import { addCustomersCommands } from './customers-program.ts';
 import { addNodesCommands } from './nodes-program.ts';
-import { addOperationsCommands } from './operations-program.ts';
+import { addOperationsCommands, addUpgradeCommands } from './operations-program.ts';
 import { addInitCommand, addJoinCommand } from './prepare-program.ts';
 import { addRulesCommands } from './rules-program.ts';
 import { addNodeCommand } from './run-node.ts';
 import { showTokenOf } from './shown-token.ts';
 import { addTokensCommands } from './tokens-program.ts';
-import { addUpgradeCommands } from './upgrade-program.ts';
 import { addUsersCommands } from './users-program.ts';
 import { EXIT_WORDS } from './explain-error.ts';
 

@@ -3,17 +3,17 @@
  * the node cannot take, before the gRPC library sees them. It also bounds the number of incomplete requests, per client and in total, and their time.
  * It does not read requests.
  */
-import { status, type StatusObject, type Metadata } from '@grpc/grpc-js';
-import { type AccessApi, type Role, ROLES } from '../api/token.ts';
-import { HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
-import { REFLECTION_VERSIONS, reflectionPath } from './reflection.ts';
-import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 import {
   constants,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
+import { status, type StatusObject, type Metadata } from '@grpc/grpc-js';
+import { type AccessApi, type Role, ROLES } from '../api/token.ts';
+import { HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
+import { REFLECTION_VERSIONS, reflectionPath } from './reflection.ts';
+import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 import { UNAVAILABLE } from '../api/refusals.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
 import type { Connections } from './connections.ts';

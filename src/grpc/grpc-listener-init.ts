@@ -1,6 +1,6 @@
 /** What the gRPC listener is built from, and its limits. */
-import type { MonotonicClock } from '../api/clocks.ts';
 import type { Logger } from 'pino';
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { NodeApi } from '../api/api-listener.ts';
 import type { RlsSettings } from '../rls/rls-settings.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';

@@ -3,8 +3,8 @@
  * as if it had come alone; a malformed one gets 400 in its place. A batch saves HTTP overhead: one body to read, one
  * response to write.
  */
-import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { FastifyInstance } from 'fastify';
+import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { Invalid } from '../api/answer.ts';
 import { parseAllowBody } from './allow-body.ts';
 import { formatBody, type FormattedBody } from './answer-format.ts';

@@ -10,7 +10,7 @@ import {
   CPU_PROFILE_SECONDS_MAX,
   CPU_PROFILE_SECONDS_MIN,
   type WantedDiagnosis,
-} from '../api/diagnostics.ts';
+} from '../api/api-listener.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { audited } from './audit.ts';
 import { maybeForbidden } from './callers.ts';

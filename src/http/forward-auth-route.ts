@@ -8,6 +8,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
+import type { FastifyInstance } from 'fastify';
 import { USER } from '../api/descriptors.ts';
 import { invalidInQuestion, type Question } from '../api/question.ts';
 import { clientAddressOf, type IsTrusted, keyOfAddress, trusting } from './client-address.ts';
@@ -15,7 +16,6 @@ import type { HttpSettings } from '../config/http-settings.ts';
 import { InvalidBodyError } from './json-body.ts';
 import { queryFieldsOf } from './query-fields.ts';
 import { headerTextOf, headerUserOf } from './user-header.ts';
-import type { FastifyInstance } from 'fastify';
 import { ALLOW_STATUS } from '../api/refusals.ts';
 import { askAndAnswer } from './allow-route.ts';
 import { clientOf } from './callers.ts';

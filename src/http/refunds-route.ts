@@ -2,10 +2,10 @@
  * `POST /v1/refunds`: refunds a request by its descriptors and its request id. The caller need not know the keys that
  * the rules made of them. Also formats the answers to all refunds.
  */
+import type { FastifyInstance } from 'fastify';
 import type { KeptLimit, Refund, RefundQuestionAnswer, RefundQuestion } from '../api/refund.ts';
 import { formatAnswer } from './answer-format.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
-import type { FastifyInstance } from 'fastify';
 import { isBoundedText } from '../api/bounded.ts';
 import { REQUEST_ID_BYTES_MAX } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';

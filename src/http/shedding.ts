@@ -3,12 +3,12 @@
  * prebuilt bytes, because an overloaded listener spends most of its time on refusals. The node decides which requests
  * are refused.
  */
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ALLOW } from './allow-route.ts';
 import { ALLOW_BATCH } from './batch-route.ts';
 import { FORWARD_AUTH } from './forward-auth-route.ts';
 import { RLS_JSON, shedInText, type Written } from './rls-route.ts';
-import type { ServerResponse } from 'node:http';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpListenerInit } from './http-listener-init.ts';
 import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';

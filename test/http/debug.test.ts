@@ -1,6 +1,6 @@
 /** Who may get a heap snapshot or a CPU profile. The contents are fake. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { WantedDiagnosis } from '../../src/api/diagnostics.ts';
+import type { WantedDiagnosis } from '../../src/api/api-listener.ts';
 import { Listener } from './fixtures.ts';
 
 const HEAP = '/v1/debug/heap-snapshot';

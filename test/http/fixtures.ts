@@ -12,8 +12,7 @@ import type {
   UsedQuestion,
 } from '../../src/api/customer.ts';
 import type { ClusterReport, Readiness } from '../../src/api/cluster-report.ts';
-import type { DiagnosticsApi } from '../../src/api/diagnostics.ts';
-import type { NodeApi } from '../../src/api/api-listener.ts';
+import type { DiagnosticsApi, NodeApi } from '../../src/api/api-listener.ts';
 import type { Fault, LiveFigures } from '../../src/api/monitoring.ts';
 import type { ChangeMade, ChangeResult, ClusterChange } from '../../src/api/cluster-change.ts';
 import type { RulesInForce } from '../../src/api/rules-change.ts';

@@ -1,6 +1,6 @@
 /** The bounds in docs/openapi.json are exactly those that requests are checked by. */
 import { describe, expect, it } from 'vitest';
-import { CPU_PROFILE_SECONDS_MAX } from '../../../src/api/diagnostics.ts';
+import { CPU_PROFILE_SECONDS_MAX } from '../../../src/api/api-listener.ts';
 import { CLOCK_STATES } from '../../../src/api/cluster-report.ts';
 import { BLOCK_MILLIS_MAX, OVERRIDES_MAX, TIER_BYTES_MAX } from '../../../src/api/customer-record.ts';
 import {
