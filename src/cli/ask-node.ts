@@ -109,7 +109,7 @@ interface Accepting {
   readonly sent: Sent;
   /** A time of `performance.now()`. */
   readonly deadlineMillis: number;
-  /** What group 0 does with the change, for messages such as `not accepted yet`. */
+  /** The decision of group 0 about the change, for messages such as `not accepted yet`. */
   readonly verb: 'accepted' | 'decided';
   /** Makes the error for an address at which no node listens. @param message the reason */
   readonly unreachable: (message: string) => ClusterCommandError;

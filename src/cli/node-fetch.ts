@@ -1,6 +1,6 @@
 /**
- * The URLs of the HTTP listeners of nodes, and `fetch` for them. Unlike the built-in one it can trust the CA of a cluster. With TLS it follows no
- * redirects.
+ * The URLs of the HTTP listeners of nodes, and `fetch` for them. Unlike the built-in one it can trust the CA of a
+ * cluster. With TLS it follows no redirects.
  */
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';

@@ -205,7 +205,7 @@ function FractionBar({ fraction }: { readonly fraction: number }): JSX.Element {
 
 type RuleRow = UsageReport['rules'][number];
 
-/** One rule. What a shadow rule would have denied has its own column. */
+/** One rule. Requests that a shadow rule would have denied have their own column. */
 function RuleCells({ row, hasShadow }: { readonly row: RuleRow; readonly hasShadow: boolean }): JSX.Element {
   const shadowed = row.wouldAllow + row.wouldDeny;
   const fraction = deniedFraction(row);

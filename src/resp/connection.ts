@@ -26,7 +26,7 @@ const IN_LINE_MILLIS_MAX = 1_000;
 const LATE_FACTOR = 8;
 const QUEUED = simple('QUEUED');
 
-/** What a connection is built from. */
+/** The parts that a connection is built from. */
 export interface ConnectionInit {
   readonly socket: Socket;
   readonly session: Session;

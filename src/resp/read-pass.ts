@@ -1,7 +1,7 @@
 /**
  * Limits how long one turn (one pass of the event loop) may read commands, so that messages between nodes never wait
- * longer, even if clients send very much. Connections that get no time in this turn continue in order in the next ones. This
- * file does not know any command.
+ * longer, even if clients send very much. Connections that get no time in this turn continue in order in the next
+ * ones. This file does not know any command.
  */
 import type { MonotonicClock } from '../api/clocks.ts';
 
@@ -26,7 +26,7 @@ interface Waiting {
   readonly sinceMillis: number;
 }
 
-/** What it is built from. */
+/** The parts that it is built from. */
 export interface ReadPassInit extends MonotonicClock {
   /** Runs `fn` when everything that came in this turn has been decided. */
   readonly atTurnEnd: (fn: () => void) => void;
