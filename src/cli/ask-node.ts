@@ -4,8 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDistrust } from '../tls/peer-connections.ts';
-import { nodeFetch, speaksTls } from './node-fetch.ts';
-import { authorization, TOKEN_VARIABLE } from './shown-token.ts';
+import { nodeFetch, speaksTls, authorization, TOKEN_VARIABLE } from './node-fetch.ts';
 
 /** A command failed: the cluster refused it, no node could be asked, or it was not finished in time. */
 export class ClusterCommandError extends Error {

@@ -9,7 +9,7 @@ import { ScrollTable } from './cluster-tables.tsx';
 import type { Peeked } from './limited-keys.ts';
 import type { Limits, PeekedKey } from './limits-watch.ts';
 import type { Range } from './range.tsx';
-import { byDenials, type Compared, deniedFraction } from './fractions.ts';
+import { byDenials, type Compared, deniedFraction } from './history.ts';
 import { clockTime, counted, millis, percent, rate, shortNumber, span, wholeNumber } from './words.ts';
 
 /** Most rows of the table of rules; the page Usage has all. */
