@@ -49,7 +49,9 @@ export async function rulesShown({
   return undefined;
 }
 
-/** Converts an answer of `GET /v1/rules`. Rules that were set with a document have `definitions`; others are converted. */
+/**
+ * Converts an answer of `GET /v1/rules`. Rules that were set with a document have `definitions`; others are converted.
+ */
 function shownIn({ version, rules, definitions }: NodeBody): ShownRules {
   return {
     version: version as number,

@@ -6,10 +6,16 @@ import { rootCertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { type ClusterReport, isClusterReport, type Readiness } from '../src/api/cluster-report.ts';
 import type { NodeAddress } from '../src/api/node-address.ts';
-import { listenerUrl, nodeFetch, readAuthorities, trustOnly } from '../src/cli/node-fetch.ts';
+import {
+  listenerUrl,
+  nodeFetch,
+  readAuthorities,
+  trustOnly,
+  authorization,
+  TOKEN_VARIABLE,
+} from '../src/cli/node-fetch.ts';
 import { NO_NODE } from '../raft/types.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
-import { authorization, TOKEN_VARIABLE } from '../src/cli/shown-token.ts';
 import { type ClusterConfig, ConfigError } from '../src/config/config.ts';
 import { logPathOf, maybeRotate } from './node-log.ts';
 import { StartProgress } from './start-progress.ts';

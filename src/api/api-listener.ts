@@ -35,7 +35,7 @@ export interface ApiListener {
  * callback is called once, possibly before the function returns.
  */
 export interface NodeApi {
-  /** Who may ask for what. A listener checks this first. */
+  /** Says which caller may ask for which answer. A listener checks this first. */
   readonly access: AccessApi;
   /** Whether the node can take a request now. A listener checks this second. */
   readonly shedding: SheddingApi;
@@ -69,7 +69,7 @@ export interface NodeApi {
   readonly readiness: () => Readiness;
   /** True if clients should go to another node: a listener then closes each connection after its next answer. */
   readonly wantsNoClients: () => boolean;
-  /** What this node knows about the cluster. */
+  /** The cluster as this node sees it. */
   readonly cluster: () => ClusterReport;
   /** The counted answers of the listeners of all nodes. @param query from `validateUsageQuery` */
   readonly usage: (query: UsageQuery, done: (result: UsageResult) => void) => void;
@@ -123,7 +123,7 @@ export const CPU_PROFILE_SECONDS_MAX = 60;
 /** The length of a CPU profile if the request names none, in seconds. */
 export const CPU_PROFILE_SECONDS_DEFAULT = 10;
 
-/** What an operator asks for. */
+/** A diagnosis that an operator asks for. */
 export type WantedDiagnosis =
   /** Blocks the event loop while it is taken. Contains every string in memory, including user ids and secrets. */
   | { readonly kind: 'heapSnapshot' }

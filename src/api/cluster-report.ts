@@ -114,7 +114,7 @@ export interface ReportedPartition {
   readonly replicas: readonly { readonly node: number; readonly match: number; readonly applied: number }[];
 }
 
-/** What one node knows about the whole cluster. */
+/** The whole cluster as one node sees it. */
 export interface ClusterReport {
   readonly self: ReportedSelf;
   readonly nodes: readonly ReportedNode[];

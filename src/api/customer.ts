@@ -1,6 +1,6 @@
 /**
- * What operators do to one key: read or set its record, block it, reset its usage or set it. Each action goes through
- * the log of the partition that holds the key. Plain data, and the check of the request.
+ * The actions of operators on one key: read or set its record, block it, reset its usage or set it. Each action goes
+ * through the log of the partition that holds the key. Plain data, and the check of the request.
  */
 import type { Invalid, Receipt, Unavailable } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';

@@ -5,8 +5,8 @@
 import { InvalidFieldError, integerAt, objectAt } from './fields.ts';
 
 /**
- * The labels that say where a node runs. The placement of copies uses them. Each label is text of 1 to `LABEL_CHARACTERS_MAX` characters (see `isLabel`).
- * Absent: not known.
+ * The labels that say where a node runs. The placement of copies uses them. Each label is text of 1 to
+ * `LABEL_CHARACTERS_MAX` characters (see `isLabel`). Absent: not known.
  */
 export interface NodeLabels {
   /** A unit that fails together but is not one machine: a data centre, a rack, a cloud zone. */

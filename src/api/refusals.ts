@@ -25,7 +25,7 @@ export const BLOCKED_STATUS = 403;
  */
 export const UNMATCHED = 'unmatched';
 
-/** What happens to requests that no rule matches, unless they are allowed. `shadow`: they are counted, not denied. */
+/** The treatment of requests that no rule matches, unless they are allowed. `shadow`: they are counted, not denied. */
 export type Unmatched = 'deny' | 'shadow';
 
 /** The HTTP status of such a denial. It is not 429, because clients retry after 429 and no retry helps here. */

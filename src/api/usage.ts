@@ -14,8 +14,8 @@ export const USAGE_OUTCOMES = ['allowed', 'denied', 'unavailable', 'degraded'] a
 /** One of `USAGE_OUTCOMES`. */
 export type UsageOutcome = (typeof USAGE_OUTCOMES)[number];
 /**
- * What a shadow rule would have done to requests that all other rules allowed. The answer itself came from the other
- * rules.
+ * The decisions that a shadow rule would have made about requests that all other rules allowed. The answer itself came
+ * from the other rules.
  */
 export const USAGE_SHADOWS = ['wouldAllow', 'wouldDeny'] as const;
 /**

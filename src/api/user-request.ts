@@ -14,7 +14,7 @@ export type UserRequest = LoggedRequest | PeekRequest;
 /** All answers to requests about one key. */
 export type UserAnswer = AllowAnswer | PeekAnswer | RefundAnswer | CustomerAnswer;
 
-/** What a partition answers: a `UserAnswer`, or to another node which node leads. */
+/** The answer of a partition: a `UserAnswer`, or, to another node, which node leads. */
 export type Answer =
   | UserAnswer
   /**

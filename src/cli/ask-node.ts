@@ -4,8 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDistrust } from '../tls/peer-connections.ts';
-import { nodeFetch, speaksTls } from './node-fetch.ts';
-import { authorization, TOKEN_VARIABLE } from './shown-token.ts';
+import { nodeFetch, speaksTls, authorization, TOKEN_VARIABLE } from './node-fetch.ts';
 
 /** A command failed: the cluster refused it, no node could be asked, or it was not finished in time. */
 export class ClusterCommandError extends Error {
@@ -111,7 +110,7 @@ interface Accepting {
   readonly sent: Sent;
   /** A time of `performance.now()`. */
   readonly deadlineMillis: number;
-  /** What group 0 does with the change, for messages such as `not accepted yet`. */
+  /** The decision of group 0 about the change, for messages such as `not accepted yet`. */
   readonly verb: 'accepted' | 'decided';
   /** Makes the error for an address at which no node listens. @param message the reason */
   readonly unreachable: (message: string) => ClusterCommandError;

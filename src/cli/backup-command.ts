@@ -1,6 +1,6 @@
 /**
- * `quorate backup` writes a backup of a running cluster into a directory. `quorate restore` checks a backup, creates a new
- * cluster from it, and says what that means for grants.
+ * `quorate backup` writes a backup of a running cluster into a directory. `quorate restore` checks a backup, creates a
+ * new cluster from it, and says what that means for grants.
  */
 import type { Manifest } from '../backup/manifest.ts';
 import type { RestoredGroup } from '../backup/restore-founder.ts';
@@ -15,7 +15,7 @@ import { dataText, newClusterConfig } from './new-cluster.ts';
 import { contentsText, takeBackup } from '../backup/take-backup.ts';
 import { clusterSource } from './cluster-source.ts';
 
-/** What to back up, where to, and how fast. */
+/** The cluster to back up, the directory for the backup, and the speed. */
 export interface BackUpInit {
   readonly out: string;
   /** The URL of a node of the cluster. */
@@ -26,7 +26,8 @@ export interface BackUpInit {
 }
 
 /**
- * Writes the backup, and prints what it contains. @throws BackupError, ClusterCommandError, and errors of the file system
+ * Writes the backup, and prints what it contains. @throws BackupError, ClusterCommandError, and errors of the file
+ * system
  */
 export async function backUp({ out, node, maxBytesPerSecond, json, print }: BackUpInit): Promise<void> {
   const manifest = await takeBackup({

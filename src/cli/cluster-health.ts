@@ -13,9 +13,9 @@ const FREE_FLOORS_MIN = 4;
 
 /** A problem, in words. */
 export interface Problem {
-  /** What is wrong. */
+  /** The problem itself. */
   readonly found: string;
-  /** What to do about it. */
+  /** The step that solves it. */
   readonly action: string;
   /** The problem goes away by itself. */
   readonly passes?: true;

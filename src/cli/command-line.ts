@@ -44,7 +44,7 @@ export function packageVersion(): string {
 
 /** The help of a command. */
 interface Explained {
-  /** What the command does, in one sentence. */
+  /** The purpose of the command, in one sentence. */
   readonly does: string;
   /** Exit codes with a meaning of their own for this command. The usual ones are added. */
   readonly exits?: Readonly<Record<number, string>>;

@@ -93,7 +93,7 @@ async function prepare(
   if (known !== undefined) refuseFoundedWithout(settings, known);
   const backup = isWhole ? undefined : await backupToRestore(settings, known, say);
   const { zone } = settings;
-  // What this container reports to the others until they agree on the founding.
+  // The report of this container to the others until they agree on the founding.
   record = {
     ...record,
     ...(backup !== undefined && { backup: backup.sha256 }),

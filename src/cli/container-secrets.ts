@@ -40,7 +40,7 @@ export interface ContainerSecretsOptions {
   readonly caKey?: string;
 }
 
-/** What was created. */
+/** The created files. */
 export interface ContainerSecrets {
   readonly clusterId: string;
   /** The directory that every container mounts. */

@@ -11,7 +11,7 @@ import { addOperationsCommands, addUpgradeCommands } from './operations-program.
 import { addInitCommand, addJoinCommand } from './prepare-program.ts';
 import { addRulesCommands } from './rules-program.ts';
 import { addNodeCommand } from './run-node.ts';
-import { showTokenOf } from './shown-token.ts';
+import { showTokenOf } from './node-fetch.ts';
 import { addTokensCommands } from './tokens-program.ts';
 import { addUsersCommands } from './users-program.ts';
 import { EXIT_WORDS } from './explain-error.ts';

@@ -25,7 +25,7 @@ export interface ClusterRulesOptions extends RulesCommandOptions {
   readonly node: string;
 }
 
-/** What to apply. */
+/** The cluster to change, and how. */
 export interface ApplyRulesOptions extends ClusterRulesOptions {
   /** Apply only if this version is in force. Absent: the version that the changes were compared with. */
   readonly ifVersion?: number;

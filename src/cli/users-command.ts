@@ -89,7 +89,7 @@ const CHANGES = {
   unblock: { method: 'DELETE', path: 'block', said: 'is not blocked' },
   reset: { method: 'POST', path: 'reset', said: 'is reset: its grants are no longer counted' },
 } as const;
-/** What an operator can do to a key. */
+/** The actions of an operator on a key. */
 export type UserChange = keyof typeof CHANGES;
 
 /**

@@ -1,5 +1,6 @@
 /**
- * `@quorate/client/fastify`: a hook that limits routes of Fastify 4 and 5, one by one or all. Fastify itself is not imported.
+ * `@quorate/client/fastify`: a hook that limits routes of Fastify 4 and 5, one by one or all. Fastify itself is not
+ * imported.
  *
  * @example
  * import { QuorateClient } from '@quorate/client';

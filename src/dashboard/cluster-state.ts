@@ -1,5 +1,6 @@
 /**
- * The nodes and the replicas of partitions, as the page shows them. A node that cannot be heard is never shown as "up". Pure.
+ * The nodes and the replicas of partitions, as the page shows them. A node that cannot be heard is never shown as
+ * "up". Pure.
  */
 import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/monitoring.ts';

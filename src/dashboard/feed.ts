@@ -15,8 +15,8 @@ export const TIME_SERIES = ['p50Millis', 'p99Millis'] as const;
 type Column = readonly (number | null)[];
 
 /**
- * The figures of the last minutes: one column for each series, one value for each second. `seconds` counts from 1970, and
- * null marks an unknown value.
+ * The figures of the last minutes: one column for each series, one value for each second. `seconds` counts from 1970,
+ * and null marks an unknown value.
  */
 export interface Samples {
   readonly seconds: readonly number[];

@@ -17,8 +17,7 @@ import {
   verdictOn,
 } from './key-status.ts';
 import { CUSTOMER } from './key-search.ts';
-import { usePolled } from './polled.ts';
-import { readUsage } from './read-usage.ts';
+import { usePolled, readUsage } from './polled.ts';
 import { viewHref } from './router.ts';
 import type { KnownRules } from './rules-text.ts';
 import { type Answer, ask, messageOf, type Role } from './session.ts';

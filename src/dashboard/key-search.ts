@@ -1,7 +1,7 @@
 /**
  * Finds the keys that a search text may mean. The text is a key, or a value in one. Candidates are the keys that the
- * rules in force would build from the value, and keys that nodes counted recently. Also parses descriptors as an operator
- * types them. Pure.
+ * rules in force would build from the value, and keys that nodes counted recently. Also parses descriptors as an
+ * operator types them. Pure.
  */
 import { USER } from '../api/descriptors.ts';
 import { descriptorsIn, GLOBAL_KEY, keyText } from '../api/key-text.ts';

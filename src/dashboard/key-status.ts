@@ -139,7 +139,7 @@ function denies(limit: KeyLimit): boolean {
   return isFull(limit) && !limit.isShadow;
 }
 
-/** What a request of the key would meet. `noRule`: no rule limits it. */
+/** The answer that a request of the key would get now. `noRule`: no rule limits it. */
 export type Verdict = 'blocked' | 'denied' | 'counted' | 'nothing' | 'noRule';
 
 /** The verdict on the key, and one short sentence about it. */

@@ -9,7 +9,7 @@ import { ScrollTable } from './cluster-tables.tsx';
 import type { Peeked } from './limited-keys.ts';
 import type { Limits, PeekedKey } from './limits-watch.ts';
 import type { Range } from './range.tsx';
-import { byDenials, type Compared, deniedFraction } from './fractions.ts';
+import { byDenials, type Compared, deniedFraction } from './history.ts';
 import { clockTime, counted, millis, percent, rate, shortNumber, span, wholeNumber } from './words.ts';
 
 /** Most rows of the table of rules; the page Usage has all. */
@@ -205,7 +205,7 @@ function FractionBar({ fraction }: { readonly fraction: number }): JSX.Element {
 
 type RuleRow = UsageReport['rules'][number];
 
-/** One rule. What a shadow rule would have denied has its own column. */
+/** One rule. Requests that a shadow rule would have denied have their own column. */
 function RuleCells({ row, hasShadow }: { readonly row: RuleRow; readonly hasShadow: boolean }): JSX.Element {
   const shadowed = row.wouldAllow + row.wouldDeny;
   const fraction = deniedFraction(row);

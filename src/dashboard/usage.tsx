@@ -11,7 +11,7 @@ import {
 import { Chart } from './chart.tsx';
 import { ScrollTable } from './cluster-tables.tsx';
 import { OUTCOME_SERIES } from './overview.tsx';
-import { readUsage, type UsageRead } from './read-usage.ts';
+import { readUsage, type UsageRead } from './polled.ts';
 import { keyHref } from './router.ts';
 import { SPANS, SpanChoice } from './range.tsx';
 import { nodesInWords, wholeNumber } from './words.ts';

@@ -1,7 +1,7 @@
 /**
  * The check before every call: it authenticates the caller, and refuses callers that may not call the method and calls
- * the node cannot take, before the gRPC library sees them. It also bounds the number of incomplete requests, per client and in total, and their time.
- * It does not read requests.
+ * the node cannot take, before the gRPC library sees them. It also bounds the number of incomplete requests, per
+ * client and in total, and their time. It does not read requests.
  */
 import {
   constants,
@@ -48,7 +48,7 @@ export function clientOf({ metadata }: { readonly metadata: Metadata }): string 
   return String(metadata.get('authorization')[0] ?? '?');
 }
 
-/** What the guard is built from. */
+/** The parts of the guard. */
 export interface CallGuardInit extends Pick<GrpcListenerInit, 'node' | 'monotonicMillis'> {
   readonly limits: GrpcLimits;
   readonly connections: Connections;
@@ -105,8 +105,8 @@ export class CallGuard {
   }
 
   /**
-   * Answers a call with an error. What its client still sends is dropped. A reset right after the answer could reach
-   * the client before the answer, so the client first gets some time to end its request.
+   * Answers a call with an error. Bytes that its client still sends are dropped. A reset right after the answer could
+   * reach the client before the answer, so the client first gets some time to end its request.
    */
   #refuse(stream: ServerHttp2Stream, answer: OutgoingHttpHeaders): void {
     stream.on('error', () => {});

@@ -1,4 +1,4 @@
-/** What the gRPC listener is built from, and its limits. */
+/** The parts that the gRPC listener is built from, and its limits. */
 import type { Logger } from 'pino';
 import type { MonotonicClock } from '../api/clocks.ts';
 import type { NodeApi } from '../api/api-listener.ts';
@@ -61,7 +61,7 @@ export type NodeBehindGrpc = Pick<
   'access' | 'shedding' | 'allowListed' | 'answered' | 'refusedUnread' | 'readiness' | 'wantsNoClients'
 >;
 
-/** What the gRPC listener is built from. */
+/** The parts that the gRPC listener is built from. */
 export interface GrpcListenerInit extends MonotonicClock {
   readonly node: NodeBehindGrpc;
   /** Port 0 lets the system choose. */

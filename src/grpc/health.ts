@@ -39,7 +39,7 @@ export function encodeHealth(serving: ServingStatus): Buffer {
 
 type Watcher = ServerWritableStream<Buffer, ServingStatus>;
 
-/** What the service is built from. */
+/** The parts that the service is built from. */
 export interface HealthInit {
   readonly node: NodeBehindGrpc;
   readonly limits: Pick<GrpcLimits, 'watchersMax' | 'watchersPerClientMax'>;

@@ -8,7 +8,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { callerOf } from './callers.ts';
 
-/** What one line of the audit log says. */
+/** The fields of one line of the audit log. */
 export interface AuditedChange {
   /** The kind of change, such as `nodes.change`. */
   readonly action: string;

@@ -1,4 +1,4 @@
-/** What the HTTP listener is built from: its node, its settings, and its limits. */
+/** The parts that the HTTP listener is built from: its node, its settings, and its limits. */
 import type { Logger } from 'pino';
 import type { Clocks } from '../api/clocks.ts';
 import type { DiagnosticsApi, NodeApi } from '../api/api-listener.ts';
@@ -30,7 +30,7 @@ export const HTTP_LIMITS: HttpLimits = {
   connectionsPerAddressMax: 5_000,
 };
 
-/** What the HTTP listener is built from. */
+/** The parts that the HTTP listener is built from. */
 export interface HttpListenerInit extends Clocks {
   readonly node: NodeApi;
   readonly monitor: MonitoringApi;

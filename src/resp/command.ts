@@ -1,5 +1,5 @@
 /**
- * What a command is: its entry in the table, and the interface through which it uses its connection and its listener.
+ * A command: its entry in the table, and the interface through which it uses its connection and its listener.
  */
 import type { MonotonicClock } from '../api/clocks.ts';
 import type { AskAnswer, Question } from '../api/question.ts';

@@ -38,7 +38,7 @@ export interface RateLimitOptions<R> {
   readonly descriptors?: Readonly<Record<string, Identifier<R>>>;
   /** The id of the only rule to apply. Default: all rules of the cluster that match. */
   readonly rule?: string | ((request: R) => MaybeLater<string | undefined>);
-  /** What the request costs. Default 1. */
+  /** The cost of the request. Default 1. */
   readonly cost?: number | ((request: R) => MaybeLater<number>);
   /** Returns true for requests that are not limited. The cluster is not asked about them. */
   readonly skip?: (request: R) => MaybeLater<boolean>;
@@ -62,7 +62,7 @@ export interface RateLimitOptions<R> {
 /** Response headers. Names are in lower case. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** What to do with a request. */
+/** The verdict on a request: it passes, or gets this response. */
 export type Verdict =
   /** @property waitMillis how long to wait before going on, because a leaky bucket queues the request */
   | { readonly passes: true; readonly headers: Headers; readonly waitMillis: number }
