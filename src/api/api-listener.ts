@@ -5,16 +5,14 @@
 import type { BackupDone } from './backup.ts';
 import type { ChangeDone, ClusterChange } from './cluster-change.ts';
 import type { CustomerAction, CustomerRequest, UsedQuestion } from './customer.ts';
-import type { ClusterReport } from './cluster-report.ts';
+import type { ClusterReport, Readiness } from './cluster-report.ts';
 import type { ListedDone, ListedRequest } from './listed.ts';
-import type { Readiness } from './readiness.ts';
 import type { PeekQuestion, PeekRequest } from './peek.ts';
 import type { RefundQuestion, RefundQuestionDone } from './refund.ts';
 import type { AskAnswer, AskDone, Question } from './question.ts';
 import type { RulesInForce } from './rules-change.ts';
 import type { AccessApi } from './token.ts';
 import type { UsageQuery, UsageResult } from './usage.ts';
-import type { SheddingApi } from './shedding.ts';
 import type { DoneWith } from './user-request.ts';
 
 /** One API listener, as its node uses it. */
@@ -84,4 +82,36 @@ export interface NodeApi {
   readonly rules: () => RulesInForce | undefined;
   /** One rule, in the form in which a change may contain it. `body` is undefined if there is no such rule. */
   readonly rule: (id: string) => { readonly version: number; readonly body: unknown } | undefined;
+}
+
+/** The number of open requests of one client. Only the load shedder changes it. */
+export interface ClientLoad {
+  open: number;
+}
+
+/**
+ * How a listener asks whether its node can take one more request. A request that it cannot take is refused at once,
+ * as `overloaded` with `proposed` false.
+ */
+export interface SheddingApi {
+  /**
+   * Whether a request of `client` is refused now. A refusal is counted.
+   *
+   * @param client the id of its token, or its address if it has none
+   * @param isLate the request waited unread while the node was busy. During such a time only requests that are
+   *   answered quickly are admitted, and afterwards more only step by step.
+   */
+  refuses(client: string, isLate?: boolean): boolean;
+  /** True if the node has no CPU time left: unread requests wait for the node, not for a disk or for the client. */
+  readonly isBusy: boolean;
+  /** Counts `requests` more open requests, until `left` is called with the result. */
+  entered(client: string, requests: number): ClientLoad;
+  left(load: ClientLoad, requests: number): void;
+}
+
+/** The load shedding functions for requests that other nodes forward. */
+export interface SheddingOfForwarded {
+  /** Whether one more forwarded request is refused. If not, it counts as open until `leftForwarded`. */
+  maybeRefuseForwarded(): boolean;
+  leftForwarded(): void;
 }

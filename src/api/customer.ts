@@ -129,7 +129,7 @@ export function invalidInCustomer({ userId, action }: CustomerRequest): Invalid 
 }
 
 /**
- * Checks a question before its rule is looked up: the first field that is out of its bounds, whatever its type.
+ * Checks a question before its rule is found: the first field that has a wrong type or is out of its bounds.
  * Undefined if all are within their bounds.
  */
 export function invalidInUsed({ key, rule, used }: UsedQuestion): Invalid | undefined {

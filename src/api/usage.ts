@@ -49,7 +49,7 @@ export interface UsageQuery {
   readonly top: number;
 }
 
-/** Numbers of answers by outcome. Each answer counts once, whatever the cost of the request. */
+/** Numbers of answers by outcome. Each answer counts once, even if its request costs more than 1. */
 export type UsageCounts = Readonly<Record<UsageColumn, number>>;
 
 /** A key under a rule. The true count is between `count - error` and `count`. */

@@ -26,7 +26,7 @@ import {
 } from './container-restore.ts';
 import { addContainerSecretsCommand } from './container-secrets.ts';
 import { containerSettings, type ContainerSettings } from './container-settings.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { exchange, type Other, serveRecord } from './founding-exchange.ts';
 import {
   type Founding,

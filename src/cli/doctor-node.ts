@@ -14,7 +14,7 @@ import { readKnownMembers } from '../node/member-cache.ts';
 import { readCredentials, resolvePath } from '../tls/credentials.ts';
 import { exposureOf } from '../tls/exposure.ts';
 import { askNode, messageOf } from './ask-node.ts';
-import { listenerUrl } from './listener-url.ts';
+import { listenerUrl } from './node-fetch.ts';
 import { fail, type Finding, ok, warn } from './finding.ts';
 import { discardsAtOnce, type Mount, mountOf } from './mounts.ts';
 import { bytesText } from './text-table.ts';

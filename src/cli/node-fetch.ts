@@ -1,12 +1,13 @@
 /**
- * `fetch` for the listeners of nodes. Unlike the built-in one it can trust the CA of a cluster. With TLS it follows no
+ * The URLs of the HTTP listeners of nodes, and `fetch` for them. Unlike the built-in one it can trust the CA of a cluster. With TLS it follows no
  * redirects.
  */
+import { addressText, type NodeAddress } from '../api/node-address.ts';
+import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
 import { connect } from 'node:tls';
-import { ConfigError } from '../config/config.ts';
 
 /** The request. */
 export interface FetchInit {
@@ -20,7 +21,7 @@ export interface FetchInit {
 export interface Trust {
   /** Certificate authorities in PEM, instead of those that Node trusts. */
   readonly ca: readonly string[];
-  /** Accept a valid certificate whatever host name it contains. */
+  /** Accept a valid certificate with any host name. */
   readonly anyHost?: true;
 }
 
@@ -92,4 +93,9 @@ export async function speaksTls({ hostname, port }: URL): Promise<boolean> {
     socket.once('error', () => end(false));
     socket.once('close', () => end(false));
   });
+}
+
+/** Returns the URL at which a node answers HTTP, with or without TLS as set in cluster.json. */
+export function listenerUrl({ http }: Pick<NodeAddress, 'http'>, tls: ClusterConfig['tls']): string {
+  return `${tls?.listeners === undefined ? 'http' : 'https'}://${addressText(http)}`;
 }

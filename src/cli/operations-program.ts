@@ -1,8 +1,7 @@
 /** The options of `quorate status`, `doctor`, `top` and `drain`. */
 import type { Command } from 'commander';
 import { type ClusterOptions, clusterOf, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
-import { packageVersion } from './command-line.ts';
+import { explained, packageVersion } from './command-line.ts';
 import { EXIT_MISTAKES, EXIT_TEMPORARY } from './explain-error.ts';
 import { integerFrom, JSON_OPTION, NODE_ID, timeoutOption } from './options.ts';
 

@@ -1,13 +1,12 @@
 /** Parsers and texts of the command-line options that several commands have. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { addressText, type HostPort, NODE_ID_MAX, readAddress } from '../api/node-address.ts';
+import { addressText, type HostPort, NODE_ID_MAX, readAddress, labelAt } from '../api/node-address.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
 import { NODES_MAX } from '../config/config.ts';
 import { BLOCK_MILLIS_MAX } from '../api/customer-record.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { InvalidFieldError } from '../api/fields.ts';
-import { labelAt } from '../api/node-labels.ts';
 import { TOKEN_ID, TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
 import { InvalidArgumentError, Option } from 'commander';
 

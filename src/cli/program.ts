@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import { addBackupCommands } from './backup-program.ts';
 import { addCertsCommands } from './certs-commands.ts';
-import { explained } from './command-help.ts';
-import { newCommand } from './command-line.ts';
+import { explained, newCommand } from './command-line.ts';
 import { addCompletionCommand } from './completion-command.ts';
 import { addContainerCommand } from './container-command.ts';
 import { addCustomersCommands } from './customers-program.ts';

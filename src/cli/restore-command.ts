@@ -1,4 +1,6 @@
 /** `quorate restore`: checks a backup, creates a new cluster from it, and says what that means for grants. */
+import type { Manifest } from '../backup/manifest.ts';
+import type { RestoredGroup } from '../backup/restore-founder.ts';
 import { checkBackup } from '../backup/check-backup.ts';
 import { restoreCluster } from '../backup/restore-cluster.ts';
 import { readCluster } from '../config/cluster-directory.ts';
@@ -6,7 +8,6 @@ import { ConfigError } from '../config/config.ts';
 import type { RestoreOptions } from './backup-program.ts';
 import { keepApart, makeAllCertificates } from './make-certificates.ts';
 import { dataText, newClusterConfig } from './new-cluster.ts';
-import { DENIED_TEXT, groupText, soundText } from './restored-text.ts';
 
 /** @throws BackupError, ConfigError, and errors of the databases */
 export async function restore(
@@ -48,3 +49,18 @@ export async function restore(
   for (const { id } of config.nodes) print(`  npx quorate node ${id}${dataText(data)}`);
   if (options.tls === true) print(keepApart(data));
 }
+
+/** Says that a backup is sound, and what it contains. */
+export function soundText({ clusterId, takenAt, groups }: Manifest): string {
+  return `the backup is sound: of cluster ${clusterId}, taken ${takenAt}, ${groups.length} groups`;
+}
+
+/** Says how a group was restored, and its hash. */
+export function groupText({ group, stateHash, backedUpHash }: RestoredGroup): string {
+  const how = stateHash === backedUpHash ? 'as backed up' : 'without the tokens';
+  return `group ${group}: state ${stateHash}, ${how}`;
+}
+
+/** Printed unless the operator has confirmed that nothing was granted after the backup. */
+export const DENIED_TEXT =
+  'all requests are denied for a full window of each rule after its partition starts';

@@ -1,7 +1,7 @@
 /** The options of `quorate upgrade`. */
 import type { Command } from 'commander';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { EXIT_TEMPORARY } from './explain-error.ts';
 import { JSON_OPTION, timeoutOption } from './options.ts';
 

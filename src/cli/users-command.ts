@@ -3,7 +3,7 @@
  * node of a running cluster.
  */
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
-import { UNMATCHED } from '../api/unmatched.ts';
+import { UNMATCHED } from '../api/refusals.ts';
 import { answerOf, answerOfChange } from './answer-of.ts';
 import { askNode, type NodeBody, type Sent } from './ask-node.ts';
 import { textTable } from './text-table.ts';

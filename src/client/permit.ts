@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { USER } from '../api/descriptors.ts';
 import { invalidInQuestion, invalidInUser } from '../api/question.ts';
-import { UNMATCHED } from '../api/unmatched.ts';
+import { UNMATCHED } from '../api/refusals.ts';
 import { InvalidRequestError } from './errors.ts';
 import type { FailMode } from './options.ts';
 

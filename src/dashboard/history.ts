@@ -3,7 +3,7 @@
  * from what this page received itself. Pure.
  */
 import type { UsageReport } from '../api/usage.ts';
-import { RATE_SERIES, type Samples, TIME_SERIES } from './samples.ts';
+import { RATE_SERIES, type Samples, TIME_SERIES } from './feed.ts';
 
 const MINUTE_SECONDS = 60;
 /** Ranges up to this length also show the points by the second. */

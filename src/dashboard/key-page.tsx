@@ -6,9 +6,8 @@ import { USAGE_TOP_MAX, type UsageReport } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { ruleInWords } from '../rules/words.ts';
 import { KeyActions } from './key-actions.tsx';
-import { denialsInWords } from './key-denials.ts';
-import { CUSTOMER } from './key-search.ts';
 import {
+  denialsInWords,
   definitionsOf,
   isFull,
   type KeyLimit,
@@ -17,6 +16,7 @@ import {
   limitsOfKey,
   verdictOn,
 } from './key-status.ts';
+import { CUSTOMER } from './key-search.ts';
 import { usePolled } from './polled.ts';
 import { readUsage } from './read-usage.ts';
 import { viewHref } from './router.ts';

@@ -110,7 +110,7 @@ function Results({ text }: { readonly text: string }): JSX.Element {
           ? 'Keys of several values, such as endpoint=/a,user=ada, are found in the usage figures. These show keys to tokens only; in an open cluster, search on the machine of the node. '
           : `Keys of several values are found only if they are among the ${USAGE_TOP_MAX} granted most or the ${USAGE_TOP_MAX} denied most in this hour and the one before. `}
         {found.length >= KEYS_SOUGHT_MAX && `The first ${KEYS_SOUGHT_MAX} are shown. `}
-        To peek up any other key, type the whole key.
+        To show any other key, type the whole key.
       </p>
     </section>
   );

@@ -196,7 +196,7 @@ export function LimitedKeys({ limits }: { readonly limits: Limits }): JSX.Elemen
 /** A bar that shows the denied fraction of a rule's decisions. */
 function FractionBar({ fraction }: { readonly fraction: number }): JSX.Element {
   return (
-    <svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+    <svg class="fraction" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
       <rect class="track" width="100" height="6" />
       <rect class="denied" width={100 * fraction} height="6" />
     </svg>

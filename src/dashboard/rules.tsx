@@ -11,7 +11,7 @@ import { RulesTable } from './rules-table.tsx';
 import type { KnownRules } from './rules-text.ts';
 import { keysToAsk, KEYS_ASKED_MAX, type Nearest, nearestOf } from './rules-usage.ts';
 import { ask, messageOf, type Role } from './session.ts';
-import { SPANS, SpanChoice } from './span-choice.tsx';
+import { SPANS, SpanChoice } from './range.tsx';
 import { nodesInWords } from './words.ts';
 
 const AGAIN_MILLIS = 10_000;

@@ -193,7 +193,7 @@ function ofClocks({ nodes }: LiveCluster): Verdict | undefined {
     'attention',
     `The ${run} too fast or too slow: ${nodesInWords(unfit)}, and ${lead} nothing.`,
     {
-      action: 'Repair the time source of the machine; then look again:',
+      action: 'Repair the time source of the machine; then check again:',
       commands: [PEEK],
     },
   );

@@ -27,7 +27,7 @@ export interface GrpcLimits {
   /** A connection without a call is closed after this many milliseconds. */
   readonly idleMillis: number;
   /**
-   * After a client was told to leave, its connection is closed after this many milliseconds, even with open calls.
+   * After a client got a GOAWAY, its connection is closed after this many milliseconds, even with open calls.
    */
   readonly leaveMillis: number;
   /** The most clients that watch the health of this node; one more is refused. */

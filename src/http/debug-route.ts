@@ -1,6 +1,6 @@
 /**
- * `POST /v1/debug/heap-snapshot` and `POST /v1/debug/cpu-profile`: diagnostics of the node's process. They are only
- * given on the node's own machine, whatever the token, because a heap contains user ids and secrets. They are not
+ * `POST /v1/debug/heap-snapshot` and `POST /v1/debug/cpu-profile`: diagnostics of the node's process. Only programs on
+ * the node's own machine get them, even with a valid token, because a heap contains user ids and secrets. They are not
  * `GET`, because a browser page could request a `GET` without an `Origin` header.
  */
 import { Readable } from 'node:stream';

@@ -21,7 +21,7 @@ export interface ListenerCounts {
   readonly answers: Record<keyof typeof ALLOW_STATUS, number>;
 }
 
-/** The state that all connections share. */
+/** The state of the listener, which all its connections use. */
 export interface ListenerState extends MonotonicClock {
   readonly node: NodeApi;
   /** The release of the package. */

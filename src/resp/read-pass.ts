@@ -1,6 +1,6 @@
 /**
  * Limits how long one turn (one pass of the event loop) may read commands, so that messages between nodes never wait
- * longer, whatever clients send. Connections that get no time in this turn continue in order in the next ones. This
+ * longer, even if clients send very much. Connections that get no time in this turn continue in order in the next ones. This
  * file does not know any command.
  */
 import type { MonotonicClock } from '../api/clocks.ts';

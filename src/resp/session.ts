@@ -54,7 +54,7 @@ export class Session {
   }
 
   /**
-   * True if it has subscribed on RESP2. There, answers and messages look alike, so Redis allows only a few commands.
+   * True if it has subscribed on RESP2. There, answers and messages have the same form, so Redis allows only a few commands.
    */
   get isSubscriber(): boolean {
     return this.version === 2 && this.channels.size > 0;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { UsageReport } from '../../src/api/usage.ts';
 import { drawnOf, shownColumns } from '../../src/dashboard/history.ts';
 import { limitedKeys, peekedIn, type Reading, withReading } from '../../src/dashboard/limited-keys.ts';
-import { NO_SAMPLES, withSample } from '../../src/dashboard/samples.ts';
+import { NO_SAMPLES, withSample } from '../../src/dashboard/feed.ts';
 import { byDenials, compared, deniedFraction } from '../../src/dashboard/fractions.ts';
 import { FIGURES } from '../http/fixtures.ts';
 

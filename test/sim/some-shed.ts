@@ -2,7 +2,7 @@
  * A node that is sometimes too busy for forwarded requests and sheds them. In a simulated round of its event loop no
  * time passes.
  */
-import type { SheddingOfForwarded } from '../../src/api/shedding.ts';
+import type { SheddingOfForwarded } from '../../src/api/api-listener.ts';
 
 /** One forwarded request in this many is shed, before any part of it reaches a log. */
 const SHED_EACH = 7;

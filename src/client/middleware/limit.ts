@@ -6,12 +6,18 @@ import {
   RATE_LIMIT_HEADERS,
   type RateLimitHeaders,
   rateLimitHeaders,
+  restoredHeaders,
   secondsCeil,
 } from '../../api/rate-limit-headers.ts';
-import { denialMessage, restoredHeaders } from '../../api/restored.ts';
-import { blockedMessage } from '../../api/waiting.ts';
-import { ALLOW_STATUS, BLOCKED_STATUS, UNAVAILABLE_RETRY_SECONDS } from '../../api/refusals.ts';
-import { UNMATCHED, UNMATCHED_MESSAGE, UNMATCHED_STATUS } from '../../api/unmatched.ts';
+import { blockedMessage, denialMessage } from '../../api/waiting.ts';
+import {
+  ALLOW_STATUS,
+  BLOCKED_STATUS,
+  UNAVAILABLE_RETRY_SECONDS,
+  UNMATCHED,
+  UNMATCHED_MESSAGE,
+  UNMATCHED_STATUS,
+} from '../../api/refusals.ts';
 import { InvalidOptionError, QuorateError } from '../errors.ts';
 import { guarded } from '../guarded.ts';
 import type { FailMode } from '../options.ts';
