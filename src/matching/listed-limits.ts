@@ -13,8 +13,8 @@ import { statedDefinition } from '../rules/stated-definition.ts';
 import { type MatchedLimit, type MatchedLimits, windowsOf } from './matched-limit.ts';
 
 /**
- * What the rules say about one list. `limits` has one entry for each window; lists with the same key and rule share
- * it.
+ * What the rules say about one list. `limits` has one entry for each window; lists with the same key and rule
+ * have the same entry.
  */
 export type MatchedList =
   | { readonly kind: 'free' | 'unlimited' | 'unmatched' }

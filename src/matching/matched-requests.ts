@@ -16,9 +16,8 @@ import { Customers } from './customers.ts';
 import { refundRequest } from './matched-refunds.ts';
 import type { AskInTime, MatchedRequestsInit } from './matched-requests-init.ts';
 import { askListed, type Peek } from './listed-requests.ts';
-import { deniedHere } from './denied-here.ts';
+import { deniedHere, longestDenial } from './denials.ts';
 import { mayHaveMoved } from './earlier-rule-sets.ts';
-import { longestDenial } from './longest-denial.ts';
 import { Peeks } from './peeks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
 import { OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
@@ -51,7 +50,7 @@ import { leftNow, settle } from './settlements.ts';
 import { ShadowRules } from './shadow-rules.ts';
 import { WaitingForRules } from './waiting-for-rules.ts';
 
-/** How often a request is matched again at once because its customer's record has changed; then it waits for a tick. */
+/** How often a request is matched again in one tick because its customer's record has changed. */
 const RECORDS_PER_TICK_MAX = 4;
 
 /** Asks for requests that rules find the limits of. One per node; it stores no grants. */

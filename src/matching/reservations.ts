@@ -199,7 +199,7 @@ function isToBeAskedAgain(
   return answer.kind === 'unavailable' || nowMillis < doubtUntilMillis;
 }
 
-/** How long a reservation can count at most: a window counter looks at two windows. */
+/** How long a reservation can count at most: a window counter counts two windows. */
 function countedMillisMax({ limits }: RequestPart): number {
   return 2 * Math.max(...limits.map(({ window }) => window.windowMillis));
 }

@@ -19,7 +19,7 @@ import type { Decision } from '../limiter/decision.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
-import { requestKeyOf } from '../limiter/state/request-key.ts';
+import { requestKeyOf } from '../limiter/state/request-memory.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 import { answerTo, unavailable } from './answer.ts';
 import { isPut, QuickAnswers } from './quick-answers.ts';

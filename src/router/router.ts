@@ -10,8 +10,7 @@ import { meaningOf } from './answer-meaning.ts';
 import { Breaker } from './breaker.ts';
 import { LeaderQueue } from './leader-queue.ts';
 import { LeaderSearch } from './leader-search.ts';
-import { OpenRequest } from './open-request.ts';
-import { OpenRequests } from './open-requests.ts';
+import { OpenRequest, OpenRequests } from './open-request.ts';
 import type { RouterInit } from './router-init.ts';
 
 /** The state of one partition's search for its leader. */
@@ -281,7 +280,7 @@ export class Router {
     const done = (answer: Answer): void => this.#answered(open, target, attempt, answer);
     if (target === nodeId) {
       const local = partitions.get(partition);
-      // A replica that has moved away does not lead, whatever others say.
+      // A replica that has moved away does not lead, even if others say so.
       if (local === undefined) done({ kind: 'notLeader', leader: NO_NODE, term: 0 });
       else local.decide(request, deadlineMillis, done);
       return;

@@ -2,12 +2,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Hash32, loadHash32 } from '../../src/partition/hash.ts';
 import {
-  groupOfPartition,
-  type PlacementTable,
   foundingPlacement,
+  groupOfPartition,
   placementAfter,
+  type PlacementTable,
+  Ring,
 } from '../../src/partition/placement.ts';
-import { Ring } from '../../src/partition/ring.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 import { Random } from '../sim/random.ts';
 
@@ -198,8 +198,8 @@ const NODES_TESTED_MAX = 12;
 const CHANGES = 25;
 
 /**
- * Starts with a ring placement and runs through nodes that join, leave and are replaced. Returns how many changes there
- * were.
+ * Starts with a ring placement and runs through nodes that join, leave and are replaced. Returns how many changes
+ * there were.
  */
 function changeManyTimes(random: Random, partitions: number): number {
   const replicas = random.pick([1, 2, 3, 3, 3, 5, 7]);

@@ -1,7 +1,6 @@
 /** Tests which open requests are due, in whatever order their deadlines are. */
 import { expect, it } from 'vitest';
-import type { OpenRequest } from '../../src/router/open-request.ts';
-import { OpenRequests } from '../../src/router/open-requests.ts';
+import { type OpenRequest, OpenRequests } from '../../src/router/open-request.ts';
 
 function openUntil(deadlineMillis: number): OpenRequest & { isSettled: boolean } {
   return { deadlineMillis, isSettled: false } as OpenRequest & { isSettled: boolean };

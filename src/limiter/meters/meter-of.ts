@@ -6,7 +6,7 @@
 import { capacityOf, type Rule } from '../../api/rule.ts';
 import type { StateSize } from '../state/state-size.ts';
 import type { UtcSteps } from '../state/utc-steps.ts';
-import { isThrottle } from '../stated-rules.ts';
+import { isThrottle } from '../rules.ts';
 import { ArrivalTimes } from './arrival-times.ts';
 import { Buckets, DRAIN_MILLIS_MAX } from './buckets.ts';
 import { FixedWindows } from './fixed-windows.ts';
@@ -26,7 +26,7 @@ export const METER_KINDS = [
   'arrival time',
 ] as const;
 
-/** Rules of one kind can share a meter: grants under one of them count under the others. */
+/** Rules of one kind can use one meter: grants under one of them count under the others. */
 export type MeterKind = (typeof METER_KINDS)[number];
 
 /** The kind of meter that keeps `rule`. */

@@ -119,7 +119,7 @@ export interface Meter {
    */
   read(slot: number, input: ByteReader, madeMillis: number, part: number): number;
 
-  /** What the key remembers, oldest first, for tests. Shares no code with `write` and `read`. */
+  /** What the key remembers, oldest first, for tests. Uses no code of `write` and `read`. */
   inspect(slot: number): readonly KeyRun[];
 }
 

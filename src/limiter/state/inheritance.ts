@@ -62,7 +62,7 @@ export function millisBetween(from: KeyTable, to: KeyTable, isEvent: boolean): n
   return isEvent ? 0 : to.aheadMillis - from.aheadMillis;
 }
 
-/** Tells every window the other windows of its rule. Call it when tables were added or removed. */
+/** Gives every window the other windows of its rule. Call it when tables were added or removed. */
 export function linkSiblings(tables: readonly KeyTable[]): void {
   const rules = new Map<string, Map<string, KeyTable[]>>();
   for (const keys of tables) {

@@ -7,7 +7,7 @@ import { capacityOf, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { type MeterKind, meterKindOf, meterOf, reachMillisOf } from '../meters/meter-of.ts';
 import type { Demand, Meter } from '../meters/meter.ts';
 import { areSameRule } from '../rule-form.ts';
-import { statedRule } from '../stated-rules.ts';
+import { statedRule } from '../rules.ts';
 import { Keys } from './keys.ts';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS, LostHistory } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';

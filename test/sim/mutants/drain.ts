@@ -9,7 +9,7 @@ export const DRAIN: readonly Mutant[] = [
     bug: 'a node that is drained goes on leading',
     law: 'a drained node leads nothing that others can lead',
     edits: [
-      { in: 'Draining.#peek', find: "raft.avoidLeading('draining', isOn);", replace: 'void 0;' },
+      { in: 'Draining.#follow', find: "raft.avoidLeading('draining', isOn);", replace: 'void 0;' },
       { in: 'Draining.tick', find: "raft.avoidLeading('draining', true);", replace: 'void 0;' },
     ],
     unitTest: { file: 'node/draining.test.ts', why: NO_OPERATOR },
