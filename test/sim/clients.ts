@@ -217,7 +217,8 @@ export class Clients {
         this.conflicts += 1;
         check(
           answer.field === 'requestId' ? this.refunders.isAsked(request) : this.#requests.isShared(request),
-          () => `nobody else has the id of ${JSON.stringify(request)}, and yet: ${answer.message}`,
+          () =>
+            `a conflict, though no other request has the id of ${JSON.stringify(request)}: ${answer.message}`,
         );
         return;
       case 'unavailable':
@@ -294,7 +295,8 @@ export class Clients {
       const hasLeft = asks.hasSent(node.id, request, invokedAt) || asks.hasTaken(node.id, request, invokedAt);
       check(
         hasLeft || node.life !== life || node.isPaused,
-        () => `${JSON.stringify(request)} never left node ${node.id}, and yet nobody knows what became of it`,
+        () =>
+          `${JSON.stringify(request)} never left node ${node.id}, but the answer is that its outcome is unknown`,
       );
     });
   }

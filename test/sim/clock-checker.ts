@@ -1,5 +1,5 @@
 /**
- * What nodes must find out about their clocks, and what not. The simulator knows how each clock runs, and a run has at
+ * What nodes must find out about their clocks, and what they must not claim. The simulator knows how each clock runs, and a run has at
  * most one machine whose clock is wrong. No other node is ever accused. The wrong one notices in time while it can
  * compare with a majority, leads nothing then, and is accepted again when its clock has been right for long enough.
  */
@@ -60,7 +60,7 @@ export class ClockChecker {
     found();
     check(
       node.clock.wasWrongSince(node.startedAt),
-      () => `node ${node.id} takes its clock for wrong, and it is not: ${JSON.stringify(verdict)}`,
+      () => `node ${node.id} takes its clock for wrong, but it is right: ${JSON.stringify(verdict)}`,
     );
   }
 
@@ -156,7 +156,7 @@ export class ClockChecker {
     const graceMillis = (2 * electionMillis + 4 * tickMillis) / Math.min(1, node.clock.rate);
     if (this.#init.now() - Math.max(since, node.pausedAt) < graceMillis) return;
     const leaderships = node.core?.raft.leaderships ?? 0;
-    check(leaderships === 0, () => `node ${node.id} leads ${leaderships} groups, and its clock is unfit`);
+    check(leaderships === 0, () => `node ${node.id} leads ${leaderships} groups, though its clock is unfit`);
   }
 
   /** The longest time that a finding may last if it took the whole life of the process to make. */
@@ -167,7 +167,7 @@ export class ClockChecker {
     const millis = Math.max(REMEMBERED_MILLIS_MIN, 2 * lifeMillis) + 10 * PING_MILLIS;
     check(
       this.#init.now() - sameSinceMillis < millis,
-      () => `node ${node.id} is still unfit, and its clock has been right for ${millis} ms`,
+      () => `node ${node.id} is still unfit, though its clock has been right for ${millis} ms`,
     );
   }
 }

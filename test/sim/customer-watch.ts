@@ -92,7 +92,7 @@ export class CustomerWatch {
     asking.blockedMillis = undefined;
     return (answer, partition) => {
       if (node.life !== life || !node.isUp) return;
-      story.seen(`customer looked up: ${answer.kind}`);
+      story.seen(`customer read: ${answer.kind}`);
       story.report(
         () => `node ${node.id} reads ${userId} for ${wordsOfAsking(asking)}: ${JSON.stringify(answer)}`,
       );

@@ -124,7 +124,7 @@ export class DescribedChecker {
     const hasAll = round.reservations.length === round.fractions.length - 1;
     check(
       hasAll && round.reservations.every((one) => this.#isHeld(one)),
-      () => `${wordsOfAsking(asking)} is asked for in the end, and not all is reserved`,
+      () => `${wordsOfAsking(asking)} is sent to its first partition before all other limits are reserved`,
     );
     round.first = { answer: undefined, request };
     this.#receipts.asked(asking, this.#init.now());
@@ -133,14 +133,17 @@ export class DescribedChecker {
   }
 
   /** A node asks for a shadow rule. The answer affects only what its partition counts. */
-  tried(asking: Asking, request: AllowRequest): void {
+  shadowAsked(asking: Asking, request: AllowRequest): void {
     const version = this.#versions.asked(request);
     const expected = this.limits.of(asking, version, { record: asking.customer?.known(), isShadowed: true });
     const isExpected = limitsAsked(request).every((limit) =>
       expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
     );
-    check(isExpected, () => `node ${asking.node.id} tries ${JSON.stringify(request)}`);
-    this.shadows.tried(asking, request, this.#init.now());
+    check(
+      isExpected,
+      () => `node ${asking.node.id} asks a shadow rule that does not match, for ${JSON.stringify(request)}`,
+    );
+    this.shadows.asked(asking, request, this.#init.now());
   }
 
   /** A node asks for a refund on behalf of a user. Returns false if it does so for itself. */
@@ -165,7 +168,7 @@ export class DescribedChecker {
     check(mayAsk, () => `node ${node} gives ${requestId} back twice`);
     check(
       !mustStay(known.round),
-      () => `${wordsOfAsking(known.asking)} is or may be granted, and ${requestId} given back`,
+      () => `${wordsOfAsking(known.asking)} is or may be granted, but ${requestId} is given back`,
     );
     known.own.isReleased = true;
     known.own.release = undefined;
@@ -189,7 +192,7 @@ export class DescribedChecker {
     if (isGrant(asking.recalled)) {
       check(
         asking.recalled?.kind === 'decision' && decision === asking.recalled.decision,
-        () => `${wordsOfAsking(asking)} is not told what it was granted before`,
+        () => `${wordsOfAsking(asking)} does not get the answer of its earlier grant`,
       );
       return undefined;
     }
@@ -208,19 +211,19 @@ export class DescribedChecker {
         this.#customers.mustBeUnder(asking, round.version, decision.ruleId);
       return isReported ? undefined : this.#unasked(asking, decision, partition);
     }
-    check(round !== undefined, () => `${wordsOfAsking(asking)} was granted, and nobody asked`);
+    check(round !== undefined, () => `${wordsOfAsking(asking)} was granted, but no node asked for it`);
     check(
       isGrant(round.first?.answer) && decisions[0]?.decided.index === decision.decided.index,
-      () => `${wordsOfAsking(asking)} is granted, and its first partition did not`,
+      () => `${wordsOfAsking(asking)} is granted, but not by its first partition`,
     );
     if (isRepeat(round.first?.answer)) return undefined;
     // Attempts under one id get the same grant, which one of them made. A node that asked twice does not say which.
     const attempts = this.#attempts.get(asking.request.requestId ?? '') ?? [{ asking, round }];
     this.#customers.mustBeInPlace(attempts.map((one) => ({ asking: one.asking, record: one.round.record })));
-    check(round.record?.isBlocked !== true, () => `${wordsOfAsking(asking)} is blocked, and granted`);
+    check(round.record?.isBlocked !== true, () => `${wordsOfAsking(asking)} is blocked, but granted`);
     check(
       round.reservations.every((one) => this.#isHeld(one)) || this.refunds.isAsked(asking.request),
-      () => `${wordsOfAsking(asking)} is granted, and does not hold all its limits`,
+      () => `${wordsOfAsking(asking)} is granted, but does not hold all its limits`,
     );
     if (round.reservations.length === 0) return undefined;
     const reported = idsOf(decision.limits ?? []);
@@ -233,12 +236,13 @@ export class DescribedChecker {
     );
     check(
       expected.includes(reported),
-      () => `${wordsOfAsking(asking)} is told of ${reported} instead of ${expected.join(' or ')}`,
+      () =>
+        `${wordsOfAsking(asking)} is answered with the limits ${reported} instead of ${expected.join(' or ')}`,
     );
     const least = Math.min(...decisions.map(({ remaining }) => remaining));
     check(
       decision.remaining === least,
-      () => `${wordsOfAsking(asking)} is told ${decision.remaining} of ${least}`,
+      () => `${wordsOfAsking(asking)} is answered with ${decision.remaining} remaining instead of ${least}`,
     );
     return undefined;
   }
@@ -281,7 +285,7 @@ export class DescribedChecker {
     const charge = this.#charges.get(requestId);
     check(
       (own?.isReleased === true || this.refunds.isReached(requestId)) && charge !== undefined,
-      () => `${requestId} of ${userId} is taken back, and nobody gave it back`,
+      () => `the log refunds ${requestId} of ${userId}, but no node asked for that`,
     );
     charge.isTakenBack = true;
   }
@@ -303,7 +307,10 @@ export class DescribedChecker {
   #roundOf(asking: Asking, version: number, guardVersion: number | undefined): Round {
     const last = asking.rounds.at(-1);
     if (last !== undefined && !isOver(last)) {
-      check(last.version === version, () => `${wordsOfAsking(asking)} is asked by two versions at once`);
+      check(
+        last.version === version,
+        () => `${wordsOfAsking(asking)} is asked under two versions of the rules at once`,
+      );
       return last;
     }
     if (last !== undefined) this.#checkReleased(asking, last);
@@ -333,7 +340,7 @@ export class DescribedChecker {
     if ((asking.node.core?.requests.reservations.pendingCount ?? 0) > RELEASES_AT_ONCE) return;
     check(
       kept === undefined,
-      () => `${wordsOfAsking(asking)} is not granted, and ${kept?.request.requestId} not given back`,
+      () => `${wordsOfAsking(asking)} is not granted, but ${kept?.request.requestId} is not given back`,
     );
   }
 }

@@ -40,19 +40,20 @@ export class DescribedLimits {
   }
 
   /**
-   * The answer is that no rule limits the request, by rules no older than those known to be in force before it came.
+   * Checks the answer that no rule limits the request. The rules behind it must be no older than those known to be in
+   * force before the request came.
    */
   mustHaveNone(
     asking: Asking,
     { kind, rulesVersion }: Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>,
   ): void {
     const words = (): string => `${wordsOfAsking(asking)} is ${kind} by rules ${rulesVersion}`;
-    check(rulesVersion >= asking.rulesAtLeast, () => `${words()}, of before it`);
+    check(rulesVersion >= asking.rulesAtLeast, () => `${words()}, which are too old`);
     const record = asking.confirmed;
     check(this.of(asking, rulesVersion, { record }).length === 0, () => `${words()}, which have a limit`);
-    const isTried = this.of(asking, rulesVersion, { record, isShadowed: true }).length > 0;
+    const isShadowed = this.of(asking, rulesVersion, { record, isShadowed: true }).length > 0;
     const denies = this.documents.some((one) => one.version === rulesVersion && one.deniesUnmatched);
-    check((kind === 'unmatched') === (denies && !isTried), words);
+    check((kind === 'unmatched') === (denies && !isShadowed), words);
   }
 
   /**

@@ -68,7 +68,7 @@ export class LeadershipChecker {
         check(
           !(answer.kind === 'decision' || answer.kind === 'keyStatus') || !isAtOnce || mayRead,
           () =>
-            `node ${node} answers by entry ${index} of group ${group} what it leads in term ${leadership}`,
+            `node ${node} answers by entry ${index} of group ${group}, before it has applied an entry of its term ${leadership}`,
         );
         isAnswered = true;
         done(answer);
@@ -76,7 +76,7 @@ export class LeadershipChecker {
       isAtOnce = false;
       check(
         isAnswered || !isTooMuch,
-        () => `node ${node} proposes in group ${group} what is above the limit: ${JSON.stringify(request)}`,
+        () => `node ${node} proposes in group ${group} a cost above the limit: ${JSON.stringify(request)}`,
       );
       if (!isAnswered && mayRead && request.ask === undefined)
         this.#init.proposed({ node, group, index, request });

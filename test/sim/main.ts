@@ -65,10 +65,13 @@ async function main(): Promise<void> {
       `only worlds where these break, separated by commas: ${FAULTS.join(', ')}`,
       namesOf(FAULTS),
     )
-    .option('--trace', 'tell what happens line by line')
+    .option('--trace', 'print a line for each step')
     .option('--crash-points [script]', 'crash at every I/O boundary of a short script, or of all of them')
     .option('--at <k>', 'with --crash-points: only at this boundary', wholeNumber)
-    .option('--variant <name>', 'with --at: who crashes, what is lost, who comes back, as in one-lost-later')
+    .option(
+      '--variant <name>',
+      'with --at: which nodes crash, the fate of their last write, and their return, as in one-lost-later',
+    )
     .option('--json', 'end with one line of JSON')
     .parse();
   const options = program.opts<Options>();

@@ -171,14 +171,14 @@ export class DiskMirror {
   #place({ placement = this.placement, remove }: GroupWrite): void {
     check(
       placement >= this.placement && !(this.isRemoved && placement === this.placement),
-      () => `${this.name} writes in the name of placement ${placement} after ${this.placement}`,
+      () => `${this.name} records placement ${placement} after ${this.placement}`,
     );
     this.placement = placement;
     if (remove !== true) return;
     const newest = Math.max(0, ...this.#epochs.values());
     check(
       newest <= placement,
-      () => `${this.name} goes under ${placement}, and its log counts on it in ${newest}`,
+      () => `${this.name} is removed under placement ${placement}, but is a member in ${newest} by its log`,
     );
     this.removedAt = placement;
     this.baseIndex = 0;

@@ -258,7 +258,7 @@ export function wordsOfStatus(limitStatus: LimitStatus): string {
   return JSON.stringify([ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis]);
 }
 
-/** Equal for two decisions that look the same to a client. */
+/** Equal for two decisions that a client cannot distinguish. */
 export function sayingOf(decision: Decision): string {
   const {
     allowed,

@@ -141,7 +141,7 @@ export class SimProcess {
       },
       excluded: ({ reason }) => {
         if (!this.#isLatest) return;
-        story.report(() => `node ${id} is out: ${reason}`);
+        story.report(() => `node ${id} ends: ${reason}`);
         this.#isExcluded = true;
         network.leave(id);
       },

@@ -28,7 +28,7 @@ export function checkSpread(version: number, { nodes, rows }: LabelledVersion): 
     check(
       fractions === best,
       () =>
-        `version ${version} has partition ${partition} on ${row.join(' ')}, of which pairs share hosts and zones ${fractions}, and ${best} is possible`,
+        `version ${version} has partition ${partition} on ${row.join(' ')}, pairs on the same host and zone are ${fractions}, but ${best} is possible`,
     );
   }
 }

@@ -44,7 +44,7 @@ export class UtcChecker {
     check(
       reached.length >= 2,
       () =>
-        `entry ${entry.index} of group ${group} says it is ${utcMillis} at ${now()}, as ${reached.length} nodes do`,
+        `entry ${entry.index} of group ${group} says that UTC is ${utcMillis} at ${now()}, as ${reached.length} wall clocks do`,
     );
   }
 
