@@ -8,7 +8,7 @@ import type { UserRequest } from '../../src/api/user-request.ts';
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
-import { loggedRequests } from './logged-requests.ts';
+import { loggedRequests } from './logged-entries.ts';
 import { check } from './story.ts';
 
 export interface AskCheckerInit {

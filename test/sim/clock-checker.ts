@@ -1,7 +1,7 @@
 /**
- * What nodes must find out about their clocks, and what they must not claim. The simulator knows how each clock runs, and a run has at
- * most one machine whose clock is wrong. No other node is ever accused. The wrong one notices in time while it can
- * compare with a majority, leads nothing then, and is accepted again when its clock has been right for long enough.
+ * Checks that a node with a wrong clock finds that out. The simulator knows how each clock runs, and a run has at most
+ * one machine whose clock is wrong. Its node must notice in time if it can compare its clock with a majority; then it
+ * must lead nothing, until its clock has been right for long enough. No other node may call its clock wrong.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';

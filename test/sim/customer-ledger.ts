@@ -6,7 +6,7 @@
 import type { CustomerOutcome } from '../../src/api/customer.ts';
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { SaidOfKey } from './logged-customers.ts';
+import type { SaidOfKey } from './logged-entries.ts';
 import { wordsOfRecord } from './naive-record.ts';
 import { check } from './story.ts';
 

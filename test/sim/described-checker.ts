@@ -100,12 +100,12 @@ export class DescribedChecker {
     const id = request.requestId ?? '';
     if (id.startsWith(RESERVED)) {
       const isFree = round.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== limits);
-      const isFraction = round.fractions.slice(1).some((fraction) => wordsOfLimits(fraction) === limits);
+      const isPart = round.parts.slice(1).some((part) => wordsOfLimits(part) === limits);
       check(
-        isFree && isFraction,
+        isFree && isPart,
         () =>
           `node ${asking.node.id} reserves ${limits} for ${wordsOfAsking(asking)}, of ` +
-          `${JSON.stringify(round.fractions.map(wordsOfLimits))} by ${JSON.stringify(round.record)}`,
+          `${JSON.stringify(round.parts.map(wordsOfLimits))} by ${JSON.stringify(round.record)}`,
       );
       check(!this.#reservations.has(id), () => `two reservations have the id ${id}`);
       const askedAt = this.#init.now();
@@ -114,14 +114,12 @@ export class DescribedChecker {
       this.#reservations.set(id, { asking, round, own });
       return own;
     }
-    const [fraction = []] = round.fractions;
+    const [part = []] = round.parts;
     check(
-      wordsOfLimits(fraction) === limits &&
-        id === (asking.request.requestId ?? '') &&
-        round.first === undefined,
+      wordsOfLimits(part) === limits && id === (asking.request.requestId ?? '') && round.first === undefined,
       () => `node ${asking.node.id} asks for ${limits} under ${id}, for ${wordsOfAsking(asking)}`,
     );
-    const hasAll = round.reservations.length === round.fractions.length - 1;
+    const hasAll = round.reservations.length === round.parts.length - 1;
     check(
       hasAll && round.reservations.every((one) => this.#isHeld(one)),
       () => `${wordsOfAsking(asking)} is sent to its first partition before all other limits are reserved`,
@@ -139,10 +137,7 @@ export class DescribedChecker {
     const isExpected = limitsAsked(request).every((limit) =>
       expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
     );
-    check(
-      isExpected,
-      () => `node ${asking.node.id} asks a shadow rule that does not match, for ${JSON.stringify(request)}`,
-    );
+    check(isExpected, () => `node ${asking.node.id} asks a wrong shadow rule: ${JSON.stringify(request)}`);
     this.shadows.asked(asking, request, this.#init.now());
   }
 
@@ -230,14 +225,13 @@ export class DescribedChecker {
     const expected = attempts.map(
       ({
         round: {
-          fractions: [fraction = []],
+          parts: [part = []],
         },
-      }) => idsOf([...fraction, ...round.fractions.slice(1).flat()]),
+      }) => idsOf([...part, ...round.parts.slice(1).flat()]),
     );
     check(
       expected.includes(reported),
-      () =>
-        `${wordsOfAsking(asking)} is answered with the limits ${reported} instead of ${expected.join(' or ')}`,
+      () => `${wordsOfAsking(asking)} gets the limits ${reported} instead of ${expected.join(' or ')}`,
     );
     const least = Math.min(...decisions.map(({ remaining }) => remaining));
     check(
@@ -251,13 +245,13 @@ export class DescribedChecker {
   #unasked(asking: Asking, { ruleId, rulesVersion, decided }: Decision, partition: number): AllowRequest {
     const { customer, request, recalledBy, confirmed } = asking;
     const record = customer && (recalledBy ?? confirmed ?? customer.wentBy(partition, decided.index));
-    const fractions = this.limits.partsOfRequest(asking, rulesVersion, record);
-    const fraction = fractions.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
-    const [first, ...further] = fraction;
-    const isSure = customer === undefined || this.limits.isOwn(asking, fraction);
+    const parts = this.limits.partsOfRequest(asking, rulesVersion, record);
+    const part = parts.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
+    const [first, ...further] = part;
+    const isSure = customer === undefined || this.limits.isOwn(asking, part);
     const guard = customer && { userId: customer.key, version: record?.version ?? 0 };
     check(
-      first !== undefined && fractions.length > 1 && isSure,
+      first !== undefined && parts.length > 1 && isSure,
       () => `${wordsOfAsking(asking)} is denied by ${ruleId}, which grants it`,
     );
     const { timestampMillis } = request;
@@ -309,7 +303,7 @@ export class DescribedChecker {
     if (last !== undefined && !isOver(last)) {
       check(
         last.version === version,
-        () => `${wordsOfAsking(asking)} is asked under two versions of the rules at once`,
+        () => `two versions of the rules ask at once for ${wordsOfAsking(asking)}`,
       );
       return last;
     }
@@ -319,7 +313,7 @@ export class DescribedChecker {
     const round: Round = {
       version,
       record,
-      fractions: this.limits.partsOfRequest(asking, version, record),
+      parts: this.limits.partsOfRequest(asking, version, record),
       reservations: [],
       isRechecked: false,
       first: undefined,

@@ -65,7 +65,7 @@ export class DescribedLimits {
     version: number,
     record: CustomerRecord | undefined,
   ): readonly (readonly ExpectedLimit[])[] {
-    const fractions = new Map<number, ExpectedLimit[]>();
+    const parts = new Map<number, ExpectedLimit[]>();
     const limits = this.of(asking, version, { record });
     const places = limits.map(placeOf).toSorted();
     const inFront = limits.find((limit) => placeOf(limit) === places[0]);
@@ -75,19 +75,19 @@ export class DescribedLimits {
     );
     for (const limit of inOrder) {
       const partition = this.#partitionOf(limit.userId);
-      fractions.set(partition, [...(fractions.get(partition) ?? []), limit]);
+      parts.set(partition, [...(parts.get(partition) ?? []), limit]);
     }
-    for (const [partition, some] of fractions) {
+    for (const [partition, some] of parts) {
       const [place] = some.map(placeOf).toSorted();
       const front = some.find((limit) => placeOf(limit) === place);
-      fractions.set(
+      parts.set(
         partition,
         some.toSorted((a, b) => Number(b === front) - Number(a === front)),
       );
     }
     const { customer } = asking;
     const own = customer === undefined ? undefined : this.#partitionOf(customer.key);
-    const ordered = [...fractions].toSorted(([a], [b]) => Number(b === own) - Number(a === own));
+    const ordered = [...parts].toSorted(([a], [b]) => Number(b === own) - Number(a === own));
     const isOwn = ({ userId }: ExpectedLimit): number => Number(userId === customer?.key);
     return ordered.map(([partition, limits]) =>
       partition === own ? limits.toSorted((a, b) => isOwn(b) - isOwn(a)) : limits,

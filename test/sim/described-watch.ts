@@ -17,7 +17,7 @@ import { customerKeyOf } from './described-limits.ts';
 import {
   isCurrent,
   isOfRules,
-  ofFraction,
+  answerOfPart,
   type PartitionQuestion,
   questionOfRefund,
   questionOfRules,
@@ -25,7 +25,7 @@ import {
 } from './described-questions.ts';
 import { type Asking, newAsking, wordsOfAsking } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
-import { isNowhere, isRejection } from './rejections.ts';
+import { isNowhere, isRejection } from './rejection-checker.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -298,7 +298,7 @@ export class DescribedWatch {
     );
     this.#world.story.seen('denied before anything was reserved');
     const when = { partition, invokedMillis: asking.askedAt, attemptMillis: asking.askedAt };
-    this.#check(request, ofFraction(request, answer), when);
+    this.#check(request, answerOfPart(request, answer), when);
   }
 
   /** Checks against the log of its partition. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { changedBy, newLedger } from './group-ledger.ts';
-import type { SaidOfKey } from './logged-customers.ts';
+import type { SaidOfKey } from './logged-entries.ts';
 
 /** By entry 7. */
 function changedAt(said: SaidOfKey['said'], isDone: boolean, version: number): number | undefined {

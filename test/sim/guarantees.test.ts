@@ -1,4 +1,4 @@
-/** What each meter promises, with grants that keep the promise and grants that do not. */
+/** The promise of each meter, with grants that keep it and grants that break it. */
 import { expect, test } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { brokenPromise } from './guarantees.ts';

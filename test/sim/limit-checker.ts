@@ -15,12 +15,12 @@ import { CustomerLedger } from './customer-ledger.ts';
 import { takeDecisions, reportDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
 import { type Asked, identityOf, wordsOf } from './id-ledger.ts';
-import { rowsOf } from './logged-requests.ts';
+import { rowsOf } from './logged-entries.ts';
 import { sayingOf } from './naive-judgement.ts';
 import { groupWindowMillis } from './naive-keys.ts';
 import { ruleOfKey } from './naive-record.ts';
 import type { GrantedLimit } from './naive-requests.ts';
-import { forgottenAtGrowth } from './rolling-window.ts';
+import { forgottenAtGrowth } from './guarantees.ts';
 import { check } from './story.ts';
 import { type Answered, AnswerChecker, type AnswerCheckerInit } from './answer-checker.ts';
 import { meterKindOf } from './naive-meters.ts';
@@ -58,7 +58,7 @@ interface Stamp {
 const REQUEST_STATE_BYTES_MAX = 512;
 
 export interface LimitCheckerInit extends AnswerCheckerInit {
-  /** What every replica must decide in entry `index`, and its state after it. */
+  /** Called with the decisions that every replica must make in entry `index`, and with its state after it. */
   readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
   /** A request is in the log, in an entry that its leader stamped at `stampedMillis`. */
   readonly logged?: (asked: Asked, stampedMillis: number, where: string) => void;
@@ -322,10 +322,7 @@ export class LimitChecker {
   /** A client got the answer to a refund. */
   refunded(id: GroupId, request: RefundRequest, refund: Refund, committedIndex: number): void {
     const words = `${JSON.stringify(request)}: ${JSON.stringify(refund)}, group ${id}`;
-    check(
-      refund.decided.index <= committedIndex,
-      () => `a refund is answered by an entry that is not committed: ${words}`,
-    );
+    check(refund.decided.index <= committedIndex, () => `refunded in no committed entry: ${words}`);
     if (!refund.refunded) return;
     const receipt = receiptOf({ decided: refund.decided, ruleId: refund.ruleId });
     const grants = this.#group(id).charged.get(receipt) ?? [];

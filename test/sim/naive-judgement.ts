@@ -1,6 +1,6 @@
 /**
  * One decision as README.md and docs/internals/limiter.md promise it, written again as simply as possible: grants are a
- * list, and every question goes through all of it. It shares no code with the product.
+ * list, and every question goes through all of it. It uses no code of the product.
  */
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { Conflict } from '../../src/limiter/question.ts';

@@ -131,8 +131,8 @@ function checkMoves(version: number, before: Version, after: Version): void {
   const went = before.rows.map((row, i) => row.filter((node) => after.rows[i]?.includes(node) !== true));
   const where = `version ${version}, in which node ${joined.join(' ') || '-'} joins and ${left.join(' ') || '-'} leaves,`;
   if (left.length === 0) {
-    const fraction = Math.ceil(after.rows.flat().length / after.nodes.length);
-    const isSpared = came.flat().length <= fraction && came.flat().every((node) => joined.includes(node));
+    const most = Math.ceil(after.rows.flat().length / after.nodes.length);
+    const isSpared = came.flat().length <= most && came.flat().every((node) => joined.includes(node));
     check(isSpared, () => `${where} moves ${came.flat().length} replicas, to ${came.flat().join(' ')}`);
     return;
   }

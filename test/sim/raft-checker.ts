@@ -126,7 +126,7 @@ export class RaftChecker {
     this.#strangers.add(node);
   }
 
-  /** What the disk of `node` holds, so that it may be put back. */
+  /** A copy of the disk of `node`, so that it may be put back. */
   copyOf(node: NodeId): DiskCopy {
     return copyOf(this.#groups, node);
   }

@@ -1,8 +1,7 @@
 /** A fixed set of seeds through whole simulated clusters; `npm run sim` runs as many new ones as you like. */
 import { describe, expect, test } from 'vitest';
 import { loadHash32 } from '../../src/partition/hash.ts';
-import { replayOf } from './replay.ts';
-import { runSeed, type RunResult } from './run.ts';
+import { replayOf, runSeed, type RunResult } from './run.ts';
 import { Totals } from './totals.ts';
 
 const FIXED = [11, 19, 20];

@@ -76,7 +76,7 @@ export class UtcChecker {
     if (replica?.ruleTable === undefined) return;
     const walls = members.flatMap((member) => {
       const node = this.#init.nodes().find((one) => one.id === member.id);
-      // A node that was made anew under its old id is ignored by the others.
+      // A node with a new directory under its old id is ignored by the others.
       return node?.isRunning === true && !node.isStranger ? [node.wallMillis()] : [];
     });
     const utcMillis = walls.toSorted((a, b) => b - a)[Math.floor(members.length / 2)];

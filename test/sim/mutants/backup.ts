@@ -12,7 +12,7 @@ export const BACKUP: readonly Mutant[] = [
   {
     id: 'BK1',
     bug: 'a snapshot forgets that history was lost',
-    law: 'what was granted after a backup is not granted again within its window',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [
       {
         in: 'StateReader.#readLost',
@@ -52,7 +52,7 @@ export const BACKUP: readonly Mutant[] = [
   {
     id: 'BK4',
     bug: 'after a restore only keys that are missing in the backup count as spent',
-    law: 'what was granted after a backup is not granted again within its window',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [
       {
         in: 'KeyTable.unknownMillis',
@@ -91,7 +91,7 @@ export const BACKUP: readonly Mutant[] = [
   {
     id: 'BK7',
     bug: 'after a restore, a window begins with the backup, not when the group runs again',
-    law: 'what was granted after a backup is not granted again within its window',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [
       {
         in: 'LostHistory.end',
@@ -104,7 +104,7 @@ export const BACKUP: readonly Mutant[] = [
   {
     id: 'BK8',
     bug: 'a restored group is not marked as one that lost history',
-    law: 'what was granted after a backup is not granted again within its window',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [
       {
         in: 'fillGroup',
@@ -117,7 +117,7 @@ export const BACKUP: readonly Mutant[] = [
   {
     id: 'BK9',
     bug: 'a container starts as if its backup held everything that was ever granted',
-    law: 'what was granted after a backup is not granted again within its window',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [{ in: 'makeDatabase', find: 'isComplete: false', replace: 'isComplete: true' }],
     unitTest: DATABASES,
   },

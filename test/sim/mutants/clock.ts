@@ -173,7 +173,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'K7',
-    bug: 'what is known about a clock counts only after the moment when it should be forgotten',
+    bug: 'a verdict about a clock counts only after the moment when it should be forgotten',
     law: 'a wrong clock is found in time',
     edits: [
       {
@@ -210,7 +210,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'K11',
-    bug: 'a clock that is too slow is never found',
+    bug: 'nodes never detect a clock that is too slow',
     law: 'a wrong clock is found in time',
     edits: [{ in: 'PeerClock.add', find: '?? this.#findSlow(trip, limit)', replace: '' }],
   },

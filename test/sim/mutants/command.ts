@@ -1,4 +1,7 @@
-/** The command `npm run mutants`: puts known bugs into the nodes and prints what catches each. A survivor is a hole in the tests. */
+/**
+ * The command `npm run mutants`: puts known bugs into the nodes and prints what catches each. A survivor is a hole in
+ * the tests.
+ */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';

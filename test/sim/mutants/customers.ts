@@ -48,7 +48,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU5',
-    bug: 'a refund of a grant from before a reset takes back what was granted since',
+    bug: 'a refund of a grant from before a reset takes back grants made since',
     features: ['customers', 'ids', 'refunds', 'meters', 'costs'],
     edits: [
       {

@@ -1,4 +1,7 @@
-/** Mutants: the text of the rule document, which group 0 keeps for its author, and the windows of a key that a peek reads. */
+/**
+ * Mutants: the text of the rule document, which group 0 keeps for its author, and the windows of a key that a peek
+ * reads.
+ */
 import type { Mutant } from './mutant.ts';
 
 const NO_TEXT = 'the text of a document decides nothing, so no world of the simulator keeps one';

@@ -97,7 +97,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'X6',
-    bug: 'what was written counts as stable, even if the log holds other entries now',
+    bug: 'written entries count as stable, even if the log holds other entries now',
     world: 'short-reigns',
     edits: [
       {
@@ -161,7 +161,7 @@ export const DURABILITY: readonly Mutant[] = [
   {
     id: 'D4',
     bug: 'deleting compacted entries also deletes the first entry after them',
-    law: 'what is on disk stays there',
+    law: 'data on disk stays there',
     edits: [
       {
         in: 'GroupGarbage.take',

@@ -33,7 +33,7 @@ export const FAIL_MODES: readonly Mutant[] = [
   },
   {
     id: 'F4',
-    bug: 'what other limits reserved is given back though the request is let through',
+    bug: 'reservations under other limits are given back though the request is let through',
     law: 'a granted request is charged under each limit that could be decided',
     edits: [
       {

@@ -1,4 +1,7 @@
-/** Mutants: requests by lists of descriptors, as gateways send them. The simulator sends none; they are charged like all others. */
+/**
+ * Mutants: requests by lists of descriptors, as gateways send them. The simulator sends none; they are charged like all
+ * others.
+ */
 import type { Mutant } from './mutant.ts';
 
 const unitTest = {
@@ -10,7 +13,7 @@ export const GATEWAYS: readonly Mutant[] = [
   {
     id: 'A30',
     bug: 'two lists of descriptors that are counted under one key are charged once',
-    law: 'all that a gateway asks for is charged, or nothing is granted',
+    law: 'a gateway is charged for everything that it asks, or nothing is granted',
     edits: [{ in: 'addTo', find: 'else sum.cost += limit.cost;', replace: '' }],
     unitTest,
   },
@@ -29,8 +32,8 @@ export const GATEWAYS: readonly Mutant[] = [
   },
   {
     id: 'A32',
-    bug: 'a cost that is too large for any limit is not found',
-    law: 'all that a gateway asks for is charged, or nothing is granted',
+    bug: 'a cost that is too large for any limit is not detected',
+    law: 'a gateway is charged for everything that it asks, or nothing is granted',
     edits: [
       {
         in: 'listedLimits',

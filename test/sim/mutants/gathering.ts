@@ -79,7 +79,7 @@ export const GATHERING: readonly Mutant[] = [
   },
   {
     id: 'GA10',
-    bug: 'after each overload of one node leaders gather again a minute later, instead of after twice as long each time',
+    bug: 'after each overload leaders wait only a minute to gather again, instead of twice as long each time',
     law: 'leaders do not move back and forth',
     edits: [
       {

@@ -1,4 +1,7 @@
-/** Mutants: requests under several limits: all limits grant or none does, and each request is remembered, refunded and answered as a whole. */
+/**
+ * Mutants: requests under several limits: all limits grant or none does, and each request is remembered, refunded and
+ * answered as a whole.
+ */
 import type { Mutant } from './mutant.ts';
 
 export const JOINT: readonly Mutant[] = [
@@ -109,7 +112,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J9',
-    bug: 'a state restored from a snapshot takes the digest of what was asked for a timestamp',
+    bug: 'a state restored from a snapshot takes the digest of a question for a timestamp',
     law: 'replicas at the same index are equal',
     edits: [
       {
@@ -121,7 +124,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J10',
-    bug: 'the digest of what was asked is lost on its way into the log',
+    bug: 'the digest of the question is lost on its way into the log',
     law: 'the log holds what was asked',
     edits: [
       {

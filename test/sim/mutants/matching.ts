@@ -1,10 +1,10 @@
-/** Mutants: requests whose limits the rules find: reserved in several partitions, then granted by all or given back, under one version of the rules. */
+/** Mutants: requests whose limits are found by rules and reserved in several partitions: all of them grant, or none. */
 import type { Mutant } from './mutant.ts';
 
 export const MATCHING: readonly Mutant[] = [
   {
     id: 'A1',
-    bug: 'what was reserved for a request is not given back when another limit denies the request',
+    bug: 'the reservations of a request are not given back when another limit denies it',
     law: 'a request that is not granted leaves nothing charged',
     edits: [
       {
@@ -125,7 +125,7 @@ export const MATCHING: readonly Mutant[] = [
   {
     id: 'A14',
     bug: 'a refund is reported as complete though the grant was made under other rules',
-    law: 'what stays charged is not reported as given back',
+    law: 'a charge that stays is not reported as given back',
     edits: [
       {
         in: 'refundAs',

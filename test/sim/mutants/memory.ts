@@ -20,7 +20,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V1',
-    bug: 'a late request is not held back by what was forgotten',
+    bug: 'a late request is not held back because of forgotten grants',
     law: 'no window over its limit for late timestamps',
     edits: [
       {
@@ -38,7 +38,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V3',
-    bug: 'what was forgotten is recorded as expired a window too early',
+    bug: 'forgotten grants are recorded as expired a window too early',
     law: 'no window over its limit for late timestamps',
     edits: [
       {
@@ -172,7 +172,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'P8',
-    bug: 'a node that leads again believes how long commits took before',
+    bug: 'a node that leads again goes by the commit times of its earlier leadership',
     law: 'in health every request is decided',
     edits: [
       {
@@ -188,7 +188,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'H2',
-    bug: 'a snapshot drops what eviction remembers, and so does the hash of its writer',
+    bug: 'a snapshot drops the record of evicted keys, and so does the hash of its writer',
     law: 'the state is the one that the log leads to',
     edits: [
       {

@@ -48,7 +48,7 @@ export const METERS: readonly Mutant[] = [
   {
     id: 'B5',
     bug: 'a sliding counter drops the count of the previous window as soon as the next one begins',
-    law: 'what a rolling window still reaches counts',
+    law: 'grants that a rolling window still reaches count',
     edits: [
       {
         in: 'SlidingCounters.#open',
@@ -83,7 +83,7 @@ export const METERS: readonly Mutant[] = [
   },
   {
     id: 'B8',
-    bug: 'a rule that changes its meter forgets what it granted',
+    bug: 'a rule that changes its meter forgets its grants',
     law: 'a grant counts until it expires',
     edits: [{ in: 'Judgement.judgeKey', find: 'keys.retired.length > 0', replace: 'false' }],
   },

@@ -1,4 +1,7 @@
-/** Mutants: request ids that a change of the rules moves to another key: where a retry or a refund searches for the earlier grant. */
+/**
+ * Mutants: request ids that a change of the rules moves to another key: where a retry or a refund searches for the
+ * earlier grant.
+ */
 import type { Mutant } from './mutant.ts';
 
 export const MOVED_IDS: readonly Mutant[] = [

@@ -317,7 +317,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'R15',
-    bug: 'a node that answers too late that it does not lead is ignored',
+    bug: 'a late answer whose sender says that it does not lead is ignored',
     law: 'a node finds a leader that it can reach',
     edits: [{ in: 'Calls.expire', find: 'this.#late.set(call.id, call);', replace: '' }],
     unitTest: {

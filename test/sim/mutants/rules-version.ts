@@ -18,7 +18,7 @@ export const RULES_VERSION: readonly Mutant[] = [
   {
     id: 'RV3',
     bug: 'a node that never heard of group 0 goes on leading a new partition, which gets no rules',
-    law: 'what a majority can decide is decided',
+    law: 'a request that a majority can decide is decided',
     edits: [{ in: 'FirstRules.tick', find: "raft.avoidLeading('rulesUnknown', true);", replace: ';' }],
     unitTest: {
       file: 'node/first-rules.test.ts',

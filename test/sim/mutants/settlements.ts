@@ -5,13 +5,13 @@ export const SETTLEMENTS: readonly Mutant[] = [
   {
     id: 'SE1',
     bug: 'a settlement that exceeds the limit is denied',
-    law: 'what has already happened is charged',
+    law: 'a cost that has already been used is charged',
     edits: [{ in: 'Judgement.isDenied', find: '!this.#isSettled && ', replace: '' }],
   },
   {
     id: 'SE2',
     bug: 'a settlement under several limits is charged only if all of them have room',
-    law: 'what has already happened is charged',
+    law: 'a cost that has already been used is charged',
     edits: [
       {
         in: 'JointJudgement.judge',
@@ -23,7 +23,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
   {
     id: 'SE3',
     bug: 'a settlement of a blocked customer is not charged',
-    law: 'what has already happened is charged',
+    law: 'a cost that has already been used is charged',
     edits: [
       {
         in: 'Judgement.judge',
@@ -99,7 +99,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
   {
     id: 'SE9',
     bug: 'a settlement that some of its limits have charged is reported as charged nowhere',
-    law: 'what may be charged is reported so',
+    law: 'a request that may be charged is reported so',
     edits: [{ in: 'maybeCharged', find: '{ ...answer, proposed: true }', replace: 'answer' }],
     unitTest: {
       file: 'matching/settlements.test.ts',
@@ -108,8 +108,8 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE10',
-    bug: 'what a gateway charges under a post-paid rule may be denied',
-    law: 'what has already happened is charged',
+    bug: 'a charge by a gateway under a post-paid rule may be denied',
+    law: 'a cost that has already been used is charged',
     edits: [{ in: 'chargesOf', find: 'applied.rule.postPaid === true', replace: 'applied.cost < 0' }],
     unitTest: {
       file: 'matching/settlements.test.ts',
@@ -119,7 +119,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
   {
     id: 'SE11',
     bug: 'a settlement is reported as complete though its estimate may not have been given back',
-    law: 'what may be charged is reported so',
+    law: 'a request that may be charged is reported so',
     edits: [
       {
         in: 'settleRequest',
@@ -242,8 +242,8 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE20',
-    bug: 'a settlement reports what was left before its estimate was given back',
-    law: 'what is reported as left can be used',
+    bug: 'a settlement reports the number that remained before its estimate was given back',
+    law: 'the cost that is reported as remaining can be used',
     edits: [
       {
         in: 'settleRequest',

@@ -37,7 +37,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'X12b',
-    bug: 'a snapshot forgets what was asked under a request id',
+    bug: 'a snapshot forgets the question under a request id',
     edits: [
       {
         in: 'GrantView.writeTo',
@@ -53,7 +53,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'X15',
-    bug: 'a restore drops what had expired but still belongs to the state',
+    bug: 'a restore drops request ids that have expired but still belong to the state',
     edits: [
       {
         in: 'StateReader.#read',

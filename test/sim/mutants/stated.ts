@@ -62,7 +62,7 @@ export const STATED: readonly Mutant[] = [
   {
     id: 'Z6',
     bug: 'a key may state any number of windows',
-    law: 'what callers can choose is bounded',
+    law: 'everything that callers can choose is bounded',
     edits: [
       {
         in: 'StatedTables.hasRoomFor',

@@ -6,7 +6,7 @@ const WHY = 'usage figures decide nothing, and no world asks for them';
 export const USAGE: readonly Mutant[] = [
   {
     id: 'U1',
-    bug: 'a key that takes over the counter of another key gets the error of that key, not its count, as its own error',
+    bug: 'a key that takes over the counter of another key keeps the error of that key, instead of taking its count as the error',
     edits: [{ in: 'SpaceSaving.add', find: 'this.#errors[counter] = before;', replace: '' }],
     unitTest: { file: 'usage/space-saving.test.ts', why: WHY },
   },

@@ -73,7 +73,7 @@ export const UTC: readonly Mutant[] = [
   },
   {
     id: 'UT7',
-    bug: 'after a step of UTC within a window, what was carried over from other windows counts until this window ends',
+    bug: 'after a step of UTC within a window, grants carried over from other windows count until this window ends',
     law: 'a step of UTC makes carried grants count longer by the length of the step, never by a window',
     edits: [
       {

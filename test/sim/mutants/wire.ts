@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.ts';
 export const WIRE: readonly Mutant[] = [
   {
     id: 'M16',
-    bug: 'frames have no checksums',
+    bug: 'the checksums of frames are not verified',
     edits: [
       {
         in: 'FrameDecoder.#checkHeader',
