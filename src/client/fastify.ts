@@ -48,7 +48,7 @@ export function rateLimit<R extends FastifyRequestLike>(
     if (!verdict.passes) {
       reply.code(verdict.status);
       reply.send(verdict.body);
-      // Returning the reply tells Fastify that the request is answered.
+      // To Fastify, a returned reply means that the request is answered.
       return reply;
     }
     if (verdict.waitMillis > 0) await delay(verdict.waitMillis);

@@ -55,7 +55,7 @@ export interface RateLimitOptions<R> {
    * warning.
    */
   readonly onDenied?: (answer: PermitAnswer, request: R) => void;
-  /** Called for each error of the client, whatever the response is. */
+  /** Called for each error that the client throws. With `shadow` the request still passes. */
   readonly onError?: (error: QuorateError, request: R) => void;
 }
 
