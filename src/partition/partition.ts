@@ -203,9 +203,8 @@ export class Partition implements GroupApplication {
     const reason = this.#reasonNotToPropose(request);
     const rejection = this.#rejectionAtOnce(request, reason !== undefined);
     // The applied rules are older than those that found the limits.
-    const isMatchedByNewerRules = (request.matchedBy ?? 0) > (this.#machine.ruleTable?.version ?? Infinity);
-    if (rejection !== undefined)
-      done(isMatchedByNewerRules ? unavailable('rules_changed', false) : rejection);
+    const wantsNewerRules = (request.matchedBy ?? 0) > (this.#machine.ruleTable?.version ?? Infinity);
+    if (rejection !== undefined) done(wantsNewerRules ? unavailable('rules_changed', false) : rejection);
     else if (reason !== undefined) done(unavailable(reason, false));
     else this.#enqueue(retryKey, request, deadlineMillis, done);
   }
