@@ -1,8 +1,8 @@
 /**
- * Runs a request through the partitions of its limits: several partitions first reserve, then the first one decides.
- * docs/internals/matching.md has the steps, docs/concepts/fail-modes.md the fail modes. With several partitions, all
- * but the first are asked for reservations (ordinary grants under ids of their own), and the first is asked last. If
- * one denies, the reservations are given back. So no limit is exceeded.
+ * Runs a request through the partitions of its limits. If there are several, all but the first are asked for
+ * reservations: ordinary grants under ids of their own. When all have granted, the first is asked under the request's
+ * own id, and its answer is the answer. If one denies, the reservations are given back. So no limit is exceeded.
+ * docs/internals/matching.md has the steps, docs/concepts/fail-modes.md the fail modes.
  */
 import type { AllowAnswer } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
