@@ -4,7 +4,7 @@ import { listenerUrl } from '../src/cli/listener-url.ts';
 import type { Rule } from '../src/api/rule.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import type { RuleDefinition } from '../src/rules/rule-definition.ts';
-import { definitionsOfTable } from '../src/rules/table-form.ts';
+import { definitionsOfTable } from '../src/rules/limiter-rules.ts';
 
 /** The rules in force, with their version. */
 export interface ShownRules {

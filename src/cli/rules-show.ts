@@ -1,5 +1,5 @@
 /** `quorate rules show`: prints the rules of a running cluster as a document that can be edited and applied. */
-import { documentText } from '../rules/document-text.ts';
+import { documentText } from '../rules/native-form.ts';
 import { printable } from '../rules/mistakes.ts';
 import { ruleInWords } from '../rules/words.ts';
 import type { ClusterRulesOptions } from './rules-apply.ts';

@@ -4,10 +4,9 @@
  */
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
 import { RuleMatcher } from '../rules/match.ts';
-import type { RuleDefinition } from '../rules/rule-definition.ts';
-import { definitionsOfTable } from '../rules/table-form.ts';
+import { type RuleDefinition, windowRuleId } from '../rules/rule-definition.ts';
+import { definitionsOfTable } from '../rules/limiter-rules.ts';
 import { fits, piecesOf } from '../rules/value-pattern.ts';
-import { windowRuleId } from '../rules/window-id.ts';
 import type { KnownRules } from './rules-text.ts';
 import { span, wholeNumber } from './words.ts';
 
