@@ -167,7 +167,7 @@ function noRoom({ applied }: LimiterState, place: DecidedAt): Decision {
   return { ...NOT_JUDGED, decided, rulesVersion: place.rulesVersion, refusal: 'at_capacity' };
 }
 
-/** What the operator wants. The key itself has been looked up in the state. */
+/** The change that the operator wants. The key itself has been looked up in the state. */
 export interface WantedUse {
   readonly ruleIds: readonly string[];
   readonly used: number;

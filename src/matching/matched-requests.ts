@@ -245,7 +245,7 @@ export class MatchedRequests {
         this.#refuse(first, outcome, { asking, ruleSet, reserved });
         return;
       case 'undecided': {
-        // Before the first is asked: what it grants under the request's own id is repeated to every retry.
+        // Before the first part is asked: its grant under the request's own id is repeated to every retry.
         const { limits, part } = outcome;
         asking.undecided = limits;
         const retryAfterMillis = takeLocal(asking, limits, this.#init.degraded);

@@ -41,7 +41,7 @@ export class RuleSet {
   readonly version: number;
   /** At least one rule has fail mode `closed`. */
   readonly isClosed: boolean;
-  /** What is done with requests that no rule matches. Undefined: they are let through. */
+  /** The setting for requests that no rule matches. Undefined: they are let through. */
   readonly unmatched: Unmatched | undefined;
   readonly #matcher: RuleMatcher;
   readonly #definitions: readonly RuleDefinition[];

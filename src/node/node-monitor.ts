@@ -1,4 +1,4 @@
-/** What this node reports to those who watch the cluster: the figures of the last seconds, and the last faults. */
+/** Monitoring of the cluster by this node, for people: the figures of the last seconds, and the last faults. */
 import {
   type Fault,
   type MonitoringApi,

@@ -58,7 +58,7 @@ const RETRIES_WAITING_MAX = 64;
 const REFUNDS_PER_ENTRY_MAX = 16;
 /**
  * Requests that wait longer are in a queue, here or at the followers, and would soon miss their deadlines. A merely
- * slow disk is tolerated: what fits into one entry is always accepted.
+ * slow disk is tolerated: as many requests as fit into one entry are always accepted.
  */
 const QUEUE_MILLIS = 250;
 /** Requests after them wait for this many refunds, 16 entries full. */

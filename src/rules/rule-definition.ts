@@ -52,7 +52,7 @@ export type MeterName = (typeof METERS)[number];
 /** Meters whose `burst` may differ from the limit. */
 export const METERS_WITH_BURST: readonly MeterName[] = ['tokenBucket', 'leakyBucket'];
 
-/** What happens when the cluster cannot decide: deny, allow, or decide by this node's fraction of the limit. */
+/** The decision when the cluster cannot decide: deny, allow, or decide by this node's fraction of the limit. */
 export const FAIL_MODES = ['closed', 'open', 'local'] as const;
 export type FailMode = (typeof FAIL_MODES)[number];
 

@@ -40,7 +40,7 @@ export function lengthInWords(windowMillis: number): string {
   return unit === undefined ? `in ${number(windowMillis)} ms` : `per ${unit[0]}`;
 }
 
-/** What a rule counts by, such as `by customer and endpoint`. */
+/** The key of a rule in words, such as `by customer and endpoint`. */
 export function keyInWords(scope: Scope): string {
   const names =
     scope.kind === 'descriptors'

@@ -76,7 +76,7 @@ export class KeyTable {
   readonly meterKind: MeterKind;
   /** The rule as last seen in a rule table. */
   rule: Rule;
-  /** What the rule may grant at once. */
+  /** The most that the rule may grant at once. */
   capacity: number;
   /** The window between timestamps of group time; as the longer of the two windows also used for pruning. */
   effectiveWindowMillis: number;
