@@ -29,7 +29,7 @@ export function millisOfStep(step: number): number {
 }
 
 /** The sum of all counts. */
-export function countIn(counts: Counts): number {
+function countIn(counts: Counts): number {
   let total = 0;
   for (const count of counts) total += count;
   return total;
@@ -39,7 +39,7 @@ export function countIn(counts: Counts): number {
  * The step that contains a quantile; -1 if nothing was counted. @param counts by step @param part the quantile, 0
  * to 1
  */
-export function quantileStep(counts: Counts, part: number): number {
+function quantileStep(counts: Counts, part: number): number {
   const total = countIn(counts);
   if (total === 0) return -1;
   let seen = 0;
