@@ -198,8 +198,8 @@ const NODES_TESTED_MAX = 12;
 const CHANGES = 25;
 
 /**
- * Starts with a ring placement and runs through nodes that join, leave and are replaced. Returns how many changes
- * there were.
+ * Starts with a ring placement and runs through nodes that join, leave and are replaced. Returns how many changes there
+ * were.
  */
 function changeManyTimes(random: Random, partitions: number): number {
   const replicas = random.pick([1, 2, 3, 3, 3, 5, 7]);
