@@ -15,8 +15,7 @@ import { resultsPage } from './report/page.ts';
 import { type BenchResults, resultsOf } from './report/results.ts';
 import { comparisonTable } from './report/table.ts';
 import { runRounds } from './rounds.ts';
-import { runProgram } from './run-program.ts';
-import { Running } from './running.ts';
+import { runProgram, Running } from './running.ts';
 import { comparisonsOf } from './summary.ts';
 
 interface BenchOptions {

@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Command } from 'commander';
 
 const STOP_MILLIS_MAX = 5_000;
 
@@ -55,4 +56,24 @@ export class Running {
       }
     }
   }
+}
+
+const SIGINT_EXIT_CODE = 130;
+
+/**
+ * Runs a command of the bench. Everything it started ends with it, also after Ctrl-C.
+ *
+ * @param running the processes that the command starts
+ */
+export function runProgram(program: Command, running: Running): void {
+  const endEarly = (): void => {
+    console.error('\nbench: ended early; nothing is left running');
+    running.endAll();
+    process.exit(SIGINT_EXIT_CODE);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, endEarly);
+  program.parseAsync().catch((error: unknown) => {
+    console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  });
 }

@@ -142,3 +142,6 @@ export function workloadOf(id: WorkloadId): Workload {
   if (workload === undefined) throw new RangeError(`there is no workload ${id}`);
   return workload;
 }
+
+/** A limiter that Quorate is compared with: decides whether to grant a request. */
+export type Limiter = (key: string, rule: LoadRuleId) => Promise<boolean> | boolean;

@@ -6,8 +6,7 @@
 import { Command } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
 import { QuorateCluster } from '../peers/quorate-cluster.ts';
-import { runProgram } from '../run-program.ts';
-import { Running } from '../running.ts';
+import { runProgram, Running } from '../running.ts';
 import { type Measured, measureClient, measureSinglePosts } from './callers.ts';
 
 interface ClientBenchOptions {

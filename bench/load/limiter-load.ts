@@ -1,6 +1,5 @@
 /** Closed-loop load on a limiter that runs in this process and stores its grants in PostgreSQL or etcd. */
-import type { Limiter } from '../peers/limiter.ts';
-import { workloadOf } from '../workloads.ts';
+import { type Limiter, workloadOf } from '../workloads.ts';
 import type { LimiterJob, LoadResult } from './load-job.ts';
 import { Measurement } from './measurement.ts';
 

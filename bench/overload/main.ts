@@ -7,8 +7,7 @@ import { integerFrom } from '../../src/cli/options.ts';
 import { measureFairness } from './fairness.ts';
 import { measureOverload } from './goodput.ts';
 import { QuorateCluster } from '../peers/quorate-cluster.ts';
-import { runProgram } from '../run-program.ts';
-import { Running } from '../running.ts';
+import { runProgram, Running } from '../running.ts';
 
 interface OverloadOptions {
   readonly seconds: number;

@@ -2,12 +2,44 @@
  * Things under load that are small servers of this folder: the yardsticks of both protocols, and
  * `rate-limiter-flexible`.
  */
-import type { RespForm } from '../load/load-job.ts';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { RespForm, Address } from '../load/load-job.ts';
 import type { Running } from '../running.ts';
 import { LOAD_RULES, type LoadRuleId } from '../workloads.ts';
-import { startNodeProgram } from './node-programs.ts';
 import { redisMissing, startRedis } from './redis.ts';
 import type { GrantPromise, ThingUnderLoad } from './thing-under-load.ts';
+
+export interface NodeProgram {
+  readonly pid: number;
+  readonly address: Address;
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Starts the program.
+ *
+ * @param name a file of this folder, without its extension
+ * @throws Error if it ends before it listens
+ */
+export async function startNodeProgram(
+  running: Running,
+  name: string,
+  args: readonly string[] = [],
+): Promise<NodeProgram> {
+  const child = running.add(fork(fileURLToPath(new URL(`${name}.js`, import.meta.url)), args));
+  const ended = once(child, 'exit').then(() => {
+    throw new Error(`${name} ended before it listened`);
+  });
+  const [port] = (await Promise.race([once(child, 'message'), ended])) as [number];
+  ended.catch(() => undefined);
+  return {
+    pid: child.pid ?? 0,
+    address: { host: '127.0.0.1', port },
+    stop: async () => running.stop(child),
+  };
+}
 
 /** Arguments of CL.THROTTLE for a rule: the burst beyond the first request, the count, and the seconds. */
 function throttle(rule: LoadRuleId): readonly string[] {

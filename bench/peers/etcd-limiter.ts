@@ -6,8 +6,7 @@
  */
 import { Etcd3 } from 'etcd3';
 import type { Address } from '../load/load-job.ts';
-import { LOAD_RULES } from '../workloads.ts';
-import type { Limiter } from './limiter.ts';
+import { LOAD_RULES, type Limiter } from '../workloads.ts';
 
 const ATTEMPTS_MAX = 20;
 /** Bytes of one grant in a value: a big-endian double of milliseconds. */

@@ -1,8 +1,7 @@
 /** Starts three members of etcd, each of which syncs its own disk, for the limiter in `etcd-limiter.ts`. */
-import { freeBasePort } from '../ports.ts';
+import { freeBasePort, isInstalled, startServer, untilReady } from './servers.ts';
 import type { Running } from '../running.ts';
 import { sumOfMetric, textFrom } from './metrics-text.ts';
-import { isInstalled, startServer, untilReady } from './servers.ts';
 import type { RunningThing, ThingUnderLoad, WorkCounters } from './thing-under-load.ts';
 
 const PROGRAM = 'etcd';

@@ -4,8 +4,7 @@
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { LOAD_RULES, type LoadRule, type LoadRuleId } from '../workloads.ts';
-import type { Limiter } from './limiter.ts';
+import { type Limiter, LOAD_RULES, type LoadRule, type LoadRuleId } from '../workloads.ts';
 
 /** Makes the limiter. @param backends the port of Redis on loopback */
 export function flexibleLimiter([port]: readonly string[]): Limiter {

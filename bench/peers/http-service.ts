@@ -4,9 +4,8 @@
  */
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
-import { LOAD_RULES, type LoadRuleId } from '../workloads.ts';
+import { type Limiter, LOAD_RULES, type LoadRuleId } from '../workloads.ts';
 import { flexibleLimiter } from './flexible-limiter.ts';
-import type { Limiter } from './limiter.ts';
 
 interface Body {
   readonly userId: string;

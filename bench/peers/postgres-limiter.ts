@@ -4,8 +4,7 @@
  */
 import { Pool } from 'pg';
 import type { Address } from '../load/load-job.ts';
-import { LOAD_RULES } from '../workloads.ts';
-import type { Limiter } from './limiter.ts';
+import { LOAD_RULES, type Limiter } from '../workloads.ts';
 
 export const POSTGRES_USER = 'bench';
 export const POSTGRES_DATABASE = 'postgres';

@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Address } from '../load/load-job.ts';
-import { freePort } from '../ports.ts';
+import { freePort, type ServerProcess, startServer, untilReady } from './servers.ts';
 import { withChildren } from '../process-usage.ts';
 import type { Running } from '../running.ts';
 import { POSTGRES_DATABASE, POSTGRES_USER, SLIDING_LOG_SQL } from './postgres-limiter.ts';
-import { type ServerProcess, startServer, untilReady } from './servers.ts';
 import type { RunningThing, ThingUnderLoad } from './thing-under-load.ts';
 
 const HOST = '127.0.0.1';

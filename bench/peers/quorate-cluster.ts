@@ -21,7 +21,7 @@ import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
 import type { Address } from '../load/load-job.ts';
-import { freeBasePort } from '../ports.ts';
+import { freeBasePort } from './servers.ts';
 import type { Running } from '../running.ts';
 import { LOAD_RULES } from '../workloads.ts';
 

@@ -1,9 +1,41 @@
-/** Finds, starts and waits for programs of others, such as Redis. */
+/** Finds free ports, and finds, starts and waits for programs of others, such as Redis. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { basename, delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Running } from '../running.ts';
+import { createServer } from 'node:net';
+
+/** Ports are drawn below the range that the system uses for outgoing connections. */
+const PORT_LOWEST = 10_000;
+const PORT_COUNT = 18_000;
+const ATTEMPTS_MAX = 1_000;
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
+
+/**
+ * Finds a base port such that the ports at all these distances from it are free.
+ *
+ * @throws Error if none is found
+ */
+export async function freeBasePort(distances: readonly number[]): Promise<number> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const base = PORT_LOWEST + Math.floor(Math.random() * PORT_COUNT);
+    const free = await Promise.all(distances.map((distance) => isFree(base + distance)));
+    if (free.every(Boolean)) return base;
+  }
+  throw new Error('found no free ports on 127.0.0.1');
+}
+
+export async function freePort(): Promise<number> {
+  return freeBasePort([0]);
+}
 
 const START_MILLIS_MAX = 30_000;
 const CHECK_EVERY_MILLIS = 20;

@@ -1,6 +1,6 @@
 /** Draws charts as SVG text: bars with the range of the rounds, and latencies on a logarithmic scale. */
 import type { Spread } from '../statistics.ts';
-import { number } from './columns.ts';
+import { number } from './table.ts';
 
 const LABEL_WIDTH = 220;
 const PLOT_WIDTH = 480;

@@ -2,7 +2,7 @@
 import type { BenchResults } from './results.ts';
 import { type Comparison, comparisonsOf, type CellSummary } from '../summary.ts';
 import { barChart, escaped, latencyChart } from './chart.ts';
-import { COLUMNS } from './columns.ts';
+import { COLUMNS } from './table.ts';
 
 const OURS = 'quorate';
 

@@ -4,8 +4,7 @@
  */
 import { Command, Option } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
-import { runProgram } from '../run-program.ts';
-import { Running } from '../running.ts';
+import { runProgram, Running } from '../running.ts';
 import { BESIDE_LISTENERS, type BesideListener, measureBeside } from './beside.ts';
 import { measureFailover } from './failover.ts';
 import { measureIdle } from './idle.ts';

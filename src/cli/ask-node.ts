@@ -65,7 +65,7 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     if (url.protocol === 'https:' && typeof code === 'string' && code !== 'ABORT_ERR' && isDistrust({ code }))
-      throw new ClusterCommandError(`${url.origin} ${distrust(code)}`);
+      throw new ClusterCommandError(`${url.origin} ${distrust(code, url)}`);
     const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
     if (url.protocol === 'http:' && !isTimeout && !isNoConnection(cause) && (await speaksTls(url)))
       throw new ClusterCommandError(
@@ -79,10 +79,12 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
   }
 }
 
-function distrust(code: string): string {
+function distrust(code: string, { hostname }: URL): string {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `has a certificate that is not for ${hostname}: use a name in the certificate, or issue it again with \`quorate certs issue <id> --hostname ${hostname}\``;
   return code === 'EPROTO'
     ? `does not speak TLS as it should (${code}): if it speaks none, give an http:// address and no --ca`
-    : `is not trusted (${code}): give the CA of the cluster with --ca, and a host that is in the certificate of the node`;
+    : `is not trusted (${code}): give the CA of the cluster with --ca`;
 }
 
 /** Returns true if no connection was made. If one was made and broke, the request may have been carried out. */

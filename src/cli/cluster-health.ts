@@ -100,8 +100,8 @@ function partitionProblems(health: PartitionsHealth): Problem[] {
     });
   if (restored.length > 0)
     problems.push({
-      found: `partition ${listed(restored)}: restored, so all requests are denied for a window of each rule`,
-      action: `wait ${Math.ceil(restoredMillis / 1_000)} s at most`,
+      found: `partition ${listed(restored)}: restored, so requests are denied for one window of their rule, and those that give a timestamp for longer`,
+      action: `wait; the longest ends in ${Math.ceil(restoredMillis / 1_000)} s`,
       passes: true,
     });
   return problems;
@@ -114,8 +114,8 @@ function problemsOf({ node, readiness, metrics, problem }: SurveyedNode): Proble
     found.push(
       up
         ? {
-            found: `node ${id} is up, but does not answer here (${problem})`,
-            action: 'let this machine reach its HTTP address',
+            found: `node ${id} is up, but does not answer here: ${problem}`,
+            action: 'mend that, or let this machine reach its HTTP address',
           }
         : { found: `node ${id} is down (${problem})`, action: 'start it again' },
     );

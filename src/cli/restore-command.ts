@@ -1,6 +1,7 @@
 /** `quorate restore`: checks a backup, creates a new cluster from it, and says what that means for grants. */
 import { checkBackup } from '../backup/check-backup.ts';
 import { restoreCluster } from '../backup/restore-cluster.ts';
+import { writeKnownMembers } from '../node/member-cache.ts';
 import { readCluster } from '../config/cluster-directory.ts';
 import { ConfigError } from '../config/config.ts';
 import type { RestoreOptions } from './backup-program.ts';
@@ -31,6 +32,7 @@ export async function restore(
     config: newClusterConfig(options),
     isComplete,
     withoutTokens: options.withoutTokens === true,
+    filled: writeKnownMembers,
   });
   if (options.tls === true) await makeAllCertificates(data, config);
   const isSaturated = !isComplete;

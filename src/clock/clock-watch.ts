@@ -17,7 +17,7 @@
  */
 import type { Clocks } from '../api/clocks.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { encodePing, encodePong, type Ping, type Pong } from '../wire/clock-readings.ts';
+import { encodePing, encodePong, type Ping, type Pong } from '../wire/small-frames.ts';
 import { ClockRates, type ClockVerdict } from './clock-rates.ts';
 import { WallClocks } from './wall-clocks.ts';
 

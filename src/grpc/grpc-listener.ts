@@ -9,8 +9,7 @@ import {
   type ServerInterceptor,
 } from '@grpc/grpc-js';
 import type { ApiListener } from '../api/api-listener.ts';
-import type { Handshakes } from '../tls/handshakes.ts';
-import { listenerOptions, guardListener } from '../tls/secure-listener.ts';
+import { guardListener, type Handshakes, listenerOptions } from '../tls/handshakes.ts';
 import { CallGuard, clientOf } from './call-guard.ts';
 import { Connections } from './connections.ts';
 import {

@@ -2,8 +2,7 @@
 import type { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { ApiListener } from '../api/api-listener.ts';
-import type { Handshakes } from '../tls/handshakes.ts';
-import { guardListener } from '../tls/secure-listener.ts';
+import { type Handshakes, guardListener } from '../tls/handshakes.ts';
 import { HTTP_LIMITS, type HttpListenerInit } from './http-listener-init.ts';
 import { createHttpServer } from './server.ts';
 

@@ -52,7 +52,7 @@ import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
-import { listenerOptions } from '../tls/secure-listener.ts';
+import { listenerOptions } from '../tls/handshakes.ts';
 import { addUsersRoute, KEY, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /**

@@ -9,7 +9,7 @@ import type { ChangeDone } from '../api/cluster-change.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
-import { encodeGroupsOfVersion, type GroupsOfVersion } from '../wire/groups-of-version.ts';
+import { encodeGroupsOfVersion, type GroupsOfVersion } from '../wire/small-frames.ts';
 import type { Admission } from './admission.ts';
 import { ChangeForwarder } from './change-forwarder.ts';
 import type { ForwardedChange, ForwardedResult } from './change-frames.ts';

@@ -9,7 +9,7 @@ import type { ClusterConfig } from '../config/config.ts';
 import type { MetaGroup } from '../meta/meta-group.ts';
 import { CapacityWatch, type CapacityWatchInit } from '../partition/capacity-watch.ts';
 import { groupOfPartition } from '../partition/placement.ts';
-import { encodeRoom } from '../wire/memory-report.ts';
+import { encodeRoom } from '../wire/small-frames.ts';
 
 interface NodeCapacityInit extends Pick<CapacityWatchInit, 'partitions' | 'monotonicMillis' | 'refusing'> {
   readonly nodeId: NodeId;

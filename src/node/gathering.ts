@@ -17,7 +17,7 @@
  */
 import type { MonotonicClock } from '../api/clocks.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import type { LoadReport } from '../wire/load-report.ts';
+import type { LoadReport } from '../wire/small-frames.ts';
 
 /** The load of this node. */
 export interface NodeLoad {

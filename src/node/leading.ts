@@ -7,7 +7,7 @@ import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import { type ClusterPlacement, META_GROUP } from '../meta/cluster-placement.ts';
 import type { MetaState } from '../meta/cluster-state.ts';
 import { groupOfPartition } from '../partition/placement.ts';
-import { encodeLoadReport, type LoadReport } from '../wire/load-report.ts';
+import { encodeLoadReport, type LoadReport } from '../wire/small-frames.ts';
 import { Gathering } from './gathering.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 

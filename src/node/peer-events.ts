@@ -8,16 +8,19 @@ import type { CapacityWatch } from '../partition/capacity-watch.ts';
 import type { Forwarder } from '../router/forwarder.ts';
 import type { Router } from '../router/router.ts';
 import { decodeAnswers } from '../wire/answers.ts';
-import { decodePing, decodePong } from '../wire/clock-readings.ts';
+import {
+  decodePing,
+  decodePong,
+  decodeGroupsOfVersion,
+  decodeLoadReport,
+  decodeRoom,
+} from '../wire/small-frames.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
-import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import { decodeChange, decodeResult } from '../meta/change-frames.ts';
 import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
 import { decodePeerMessages } from '../wire/peer-messages.ts';
 import { decodeRequests } from '../wire/requests.ts';
-import { decodeLoadReport } from '../wire/load-report.ts';
-import { decodeRoom } from '../wire/memory-report.ts';
 import { decodeUsageQuestion, decodeUsageReport } from '../wire/usage.ts';
 import type { Leading } from './leading.ts';
 import type { UsageExchange } from './usage-exchange.ts';

@@ -4,7 +4,9 @@
  * delay it but never keep it out. It does not read any data.
  */
 import type { Socket } from 'node:net';
-import type { Server, TLSSocket } from 'node:tls';
+import type { Server, TLSSocket, TlsOptions } from 'node:tls';
+import type { Logger } from 'pino';
+import type { LiveCredentials } from './live-credentials.ts';
 
 /** The bounds. */
 export interface HandshakeLimits {
@@ -98,4 +100,22 @@ function reasonOf(
   const distrust: unknown = socket.authorizationError;
   if (typeof distrust === 'string') return `its certificate is refused: ${distrust}`;
   return error.reason ?? error.code ?? error.message;
+}
+
+/** The bounds of an API listener: higher than for peers, because many clients may reconnect at once. */
+const API_LISTENER_LIMITS: HandshakeLimits = { openMax: 1_024, millisMax: 10_000 };
+
+/** The TLS options to create the server of an API listener with. Clients need no certificate. */
+export function listenerOptions({ current: { cert, key } }: LiveCredentials): TlsOptions {
+  return { cert, key, minVersion: 'TLSv1.2' };
+}
+
+/** Makes the server of an API listener follow changes of the certificate, and bounds its handshakes. */
+export function guardListener(server: Server, tls: LiveCredentials, logger: Logger): Handshakes {
+  tls.onReplaced(() => server.setSecureContext(listenerOptions(tls)));
+  return new Handshakes(server, {
+    limits: API_LISTENER_LIMITS,
+    failed: (reason, remoteAddress) =>
+      logger.debug({ reason, remoteAddress }, 'a handshake of a client failed'),
+  });
 }

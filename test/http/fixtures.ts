@@ -1,4 +1,4 @@
-/** Builds an HTTP listener with a fake node and clocks that stand still. */
+/** Builds an HTTP listener with a fake node and clocks that do not run. */
 import { Readable } from 'node:stream';
 import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { FastifyInstance } from 'fastify';
@@ -95,7 +95,7 @@ export const FIGURES: LiveFigures = {
   stateBytesMax: 1_048_576,
 };
 
-/** The result of every change. */
+/** The result that every change gets. */
 const MADE: Readonly<Record<ClusterChange['type'], ChangeMade>> = {
   nodes: { ok: true, version: 2 },
   drain: { ok: true, version: 2 },
@@ -167,7 +167,7 @@ export class Listener {
     done(this.listedAnswer);
   };
   readonly changes: ClusterChange[] = [];
-  /** The results of the next changes; undefined: they are made. */
+  /** The results of the next changes of customers; undefined: they succeed. */
   changed: ChangeResult | undefined;
   readonly change: NodeApi['change'] = (change, done) => {
     this.changes.push(change);

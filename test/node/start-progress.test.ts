@@ -33,7 +33,7 @@ describe('nodes that are starting', () => {
     expect(progress.describe()).toBe('node 1: no answer; node 2: ready');
   });
 
-  it('are not waited for if one only goes back and forth', () => {
+  it('are not waited for if one only changes between the same states', () => {
     const { progress } = start();
     const states = ['waiting for leaders', 'ready', 'no answer'];
     const peeks = Array.from({ length: 40 }, (_, second) =>
@@ -42,7 +42,7 @@ describe('nodes that are starting', () => {
     expect(peeks.indexOf(false)).toBe(33);
   });
 
-  it('print their progress if that takes more than a moment, but not at every check', () => {
+  it('have their progress printed if that takes more than a moment, but not at every check', () => {
     const { progress, said } = start();
     progress.peek(both('no answer'), 2_999);
     expect(said).toEqual([]);

@@ -6,7 +6,7 @@ import { ROOT } from './packed.ts';
 
 const PAGE = 'docs/operate/troubleshooting.md';
 const FOLDERS = ['src', 'raft', 'storage'];
-/** Commands, and what a file of settings holds. */
+/** Quoted texts that are no messages: commands, and contents of settings files. */
 const NO_MESSAGE = /^(?:quorate |dmesg |[\w"]+: )/;
 const EXAMPLE_ID = /(?<= node )\d+/g;
 
@@ -25,7 +25,7 @@ function quotedIn(page: string): readonly string[] {
     .filter((text) => text.includes(' ') && !NO_MESSAGE.test(text));
 }
 
-/** Long strings are joined of several in the source, and values stand in them. */
+/** The source joins long strings from parts and inserts values. */
 function plain(source: string): string {
   return source.replaceAll(/['`] \+\s*['`]/g, '').replaceAll(/(?<= node )\$\{[^}]*\}/g, 'ID');
 }

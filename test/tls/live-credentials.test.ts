@@ -79,7 +79,7 @@ describe('a new certificate', () => {
     expect(live.current.cert).toBe(await certificateInFile());
   });
 
-  it('that is not valid leaves the previous one in force, is logged once, and the log has nothing of the key', async () => {
+  it('that is not valid leaves the previous one in force, and is logged once, without any of the key', async () => {
     const { cert } = live.current;
     const key = await readFile(files.key, 'latin1');
     await writeFile(files.cert, 'broken');

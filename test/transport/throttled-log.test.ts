@@ -1,4 +1,4 @@
-/** Tests that strangers and broken peers cannot fill the log. */
+/** Tests that unknown clients and broken peers cannot fill the log. */
 import { describe, expect, it, vi } from 'vitest';
 import { type Logger, pino } from 'pino';
 import { ThrottledLog } from '../../src/transport/throttled-log.ts';
@@ -88,10 +88,10 @@ describe('a warning that may repeat', () => {
 });
 
 describe('a log', () => {
-  it('is not filled by bad frames of a stranger', async () => {
+  it('is not filled by bad frames of an unknown client', async () => {
     // The number is logged after ten seconds, and a busy machine may need that long.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    // It would also tell of a silent stranger, if this process stood still for as long.
+    // It would also log a silent connection, if this process stalled for as long.
     withoutSilence(cleanup);
     const { lines, address } = await listening();
     const strangers = [
@@ -105,7 +105,7 @@ describe('a log', () => {
       client.write(...(strangers[i % strangers.length] ?? []));
       await client.closed();
     }
-    // One line of each kind: those that make no sense, and those that are not welcome.
+    // One line of each kind: for malformed frames, and for refused nodes.
     expect(lines).toHaveLength(2);
     expect(lines[0]).toMatchObject({
       level: WARN,

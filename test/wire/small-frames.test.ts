@@ -1,12 +1,20 @@
-/** Tests the frames with few fields: everything arrives, and malformed frames are refused. */
+/** Tests the frames with few fields: all fields are decoded, and malformed frames are refused. */
 import { describe, expect, it } from 'vitest';
-import { decodePing, decodePong, encodePing, encodePong } from '../../src/wire/clock-readings.ts';
+import {
+  decodePing,
+  decodePong,
+  encodePing,
+  encodePong,
+  decodeGroupsOfVersion,
+  encodeGroupsOfVersion,
+  decodeLoadReport,
+  encodeLoadReport,
+  decodeRoom,
+  encodeRoom,
+} from '../../src/wire/small-frames.ts';
 import { pack } from '../../src/wire/fields.ts';
 import { FrameError } from '../../src/wire/frame.ts';
-import { decodeGroupsOfVersion, encodeGroupsOfVersion } from '../../src/wire/groups-of-version.ts';
-import { decodeLoadReport, encodeLoadReport } from '../../src/wire/load-report.ts';
 import { decodeNodeReport, encodeNodeReport, type NodeReport } from '../../src/wire/node-report.ts';
-import { decodeRoom, encodeRoom } from '../../src/wire/memory-report.ts';
 import {
   decodeUsageQuestion,
   decodeUsageReport,
@@ -201,7 +209,7 @@ const KINDS = {
 };
 
 describe.each(Object.entries(KINDS))('a frame of a %s', (_name, { encode, decode, samples, wrong }) => {
-  it.each(samples.map((sample) => [sample]))('arrives as it was sent: %j', (sample) => {
+  it.each(samples.map((sample) => [sample]))('is decoded as it was encoded: %j', (sample) => {
     expect(decode(encode(sample))).toEqual(sample);
   });
 

@@ -5,10 +5,20 @@
 import fc from 'fast-check';
 import { USAGE_COLUMNS } from '../../../src/api/usage.ts';
 import { VERSION_BOUND, VERSIONS, type VersionRange } from '../../../src/api/versions.ts';
-import { decodePing, decodePong, encodePing, encodePong } from '../../../src/wire/clock-readings.ts';
+import {
+  decodePing,
+  decodePong,
+  encodePing,
+  encodePong,
+  decodeGroupsOfVersion,
+  encodeGroupsOfVersion,
+  decodeLoadReport,
+  encodeLoadReport,
+  decodeRoom,
+  encodeRoom,
+} from '../../../src/wire/small-frames.ts';
 import { decodeChange, decodeResult, encodeChange, encodeResult } from '../../../src/meta/change-frames.ts';
 import { FrameError } from '../../../src/wire/frame.ts';
-import { decodeGroupsOfVersion, encodeGroupsOfVersion } from '../../../src/wire/groups-of-version.ts';
 import {
   decodeHello,
   decodeRefusal,
@@ -19,8 +29,6 @@ import {
   REFUSAL_CODES,
 } from '../../../src/wire/hello.ts';
 import { decodeNodeReport, encodeNodeReport } from '../../../src/wire/node-report.ts';
-import { decodeLoadReport, encodeLoadReport } from '../../../src/wire/load-report.ts';
-import { decodeRoom, encodeRoom } from '../../../src/wire/memory-report.ts';
 import {
   decodeUsageQuestion,
   decodeUsageReport,
@@ -250,7 +258,7 @@ function run(input: Buffer): Outcome {
   const at = (input[0] ?? 0) % KINDS.length;
   const { encode, decode } = KINDS[at]!;
   const read = readOr([FrameError], () => decode(input.subarray(1)));
-  promiseSame(decodePing(CANARY_BYTES), CANARY, 'what is read next');
+  promiseSame(decodePing(CANARY_BYTES), CANARY, 'the payload that is read next');
   if ('refused' in read) return read.refused;
   promiseSame(decode(encode(read.value as never)), read.value, 'the same again');
   return `read ${at}`;

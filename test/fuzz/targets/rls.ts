@@ -36,10 +36,10 @@ const sound = fc.record({
 function peek(request: RateLimitRequest): Outcome {
   const asked = askedBy(request);
   if ('kind' in asked) {
-    promise(asked.message.startsWith(asked.field), 'the field that is wrong is named');
+    promise(asked.message.startsWith(asked.field), 'the message names the wrong field');
     return `refused: ${asked.field.replaceAll(/\d+/g, 'n')}`;
   }
-  promise(invalidInListed(asked) === undefined, 'what is asked is within its bounds');
+  promise(invalidInListed(asked) === undefined, 'the request is within its bounds');
   return 'read';
 }
 

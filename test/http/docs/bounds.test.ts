@@ -41,7 +41,7 @@ import {
 } from '../../../src/limiter/rules.ts';
 import { DOCUMENT, type Schema, SCHEMAS } from './described.ts';
 
-/** By their path in the document, without the common prefix. */
+/** The bounds by their path in the document, without the common prefix. */
 const BOUNDS: Readonly<Record<string, unknown>> = {
   '/v1/forward-auth.get.deny_status enum': DENY_STATUSES,
   '/v1/forward-auth.get.cost maximum': COST_MAX,
@@ -98,7 +98,7 @@ const BOUNDS: Readonly<Record<string, unknown>> = {
   'Usage.minutes maximum': USAGE_MINUTES_MAX,
   'Cluster.nodes.clock enum': [...CLOCK_STATES, null],
 };
-/** Patterns; the random bodies of `bodies.test.ts` check whether the parsers have the same ones. */
+/** The patterns; the random bodies of `bodies.test.ts` check that the parsers have the same ones. */
 const PATTERNS = ['IfMatch pattern', 'HostPort.host pattern', 'TokenRequest.name pattern'];
 
 const STEPS =
@@ -126,7 +126,7 @@ function textsIn(value: unknown): readonly Schema[] {
 }
 
 describe('the bounds of the document', () => {
-  it('are those by which requests are checked', () => {
+  it('are those by which the listener checks requests', () => {
     const found = boundsIn(DOCUMENT);
     for (const pattern of PATTERNS) {
       expect(found).toHaveProperty([pattern]);
@@ -135,7 +135,7 @@ describe('the bounds of the document', () => {
     expect(found).toEqual(BOUNDS);
   });
 
-  it('are the same in words', () => {
+  it('are the same in its texts', () => {
     const said = textsIn(DOCUMENT).flatMap(({ description = '', minLength = 0, maxLength }) =>
       [...String(description).matchAll(/(\d+) to (\d+) bytes/g)].map(([, min, max]) => [
         [Number(min), Number(max)],
