@@ -3,7 +3,7 @@
  * result is not a cluster before the last step, so an interrupted restore can be repeated and starts over.
  */
 import { assert } from '../../raft/assert.ts';
-import { labelsOf } from '../api/node-labels.ts';
+import { labelsOf } from '../api/node-address.ts';
 import { createCluster } from '../config/cluster-directory.ts';
 import { factsOf } from '../config/cluster-facts.ts';
 import { type ClusterConfig, validateConfig } from '../config/config.ts';

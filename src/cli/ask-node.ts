@@ -1,10 +1,10 @@
 /**
- * Sends one HTTP request to a node, for the commands that ask a running cluster. It never retries, and reports failures
- * as a response too.
+ * Sends HTTP requests to a node, for the commands that ask a running cluster. `askNode` sends one request, never
+ * retries, and reports failures as a response too. `askUntilAccepted` repeats a change until it is decided.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { isDistrust } from '../tls/peer-connections.ts';
-import { nodeFetch, speaksTls } from './node-fetch.ts';
-import { authorization, TOKEN_VARIABLE } from './shown-token.ts';
+import { nodeFetch, speaksTls, authorization, TOKEN_VARIABLE } from './node-fetch.ts';
 
 /** A command failed: the cluster refused it, no node could be asked, or it was not finished in time. */
 export class ClusterCommandError extends Error {
@@ -102,4 +102,41 @@ export function messageOf(body: NodeBody): string | undefined {
   const { message, error } = body;
   if (typeof message === 'string') return message;
   return typeof error === 'object' && error !== null ? messageOf(error as NodeBody) : undefined;
+}
+
+/** A change, and how long to try. */
+interface Accepting {
+  readonly url: URL;
+  readonly sent: Sent;
+  /** A time of `performance.now()`. */
+  readonly deadlineMillis: number;
+  /** The decision of group 0 about the change, for messages such as `not accepted yet`. */
+  readonly verb: 'accepted' | 'decided';
+  /** Makes the error for an address at which no node listens. @param message the reason */
+  readonly unreachable: (message: string) => ClusterCommandError;
+  readonly say: (line: string) => void;
+}
+
+const AGAIN_MILLIS = 500;
+/** Longest time for one answer. The node may wait for its log. */
+const CHANGE_MILLIS_MAX = 10_000;
+
+/**
+ * Sends a change to a node again and again until group 0 has decided. Sending it twice does no harm.
+ *
+ * @throws ClusterCommandError if the change is refused, no node could be asked, or there was no answer in time
+ */
+export async function askUntilAccepted(init: Accepting): Promise<void> {
+  const { url, sent, deadlineMillis, verb, unreachable, say } = init;
+  for (;;) {
+    const { status, body, isUnreachable } = await askNode(url, CHANGE_MILLIS_MAX, sent);
+    if (status === 200) return;
+    const message = messageOf(body) ?? `status ${status}`;
+    if (isUnreachable === true) throw unreachable(message);
+    if (status !== 0 && status !== 503) throw new ClusterCommandError(`${url.origin}: ${message}`);
+    if (performance.now() >= deadlineMillis)
+      throw new ClusterCommandError(`not ${verb} in time: ${message}; it may be asked again`, 'unfinished');
+    say(`not ${verb} yet (${message}); asking again`);
+    await delay(AGAIN_MILLIS);
+  }
 }

@@ -1,7 +1,7 @@
 /** `quorate certs`: its options and its output. */
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError } from 'commander';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import {
   type IssueOptions,
   keepApart,

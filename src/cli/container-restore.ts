@@ -15,7 +15,7 @@ import { factsOf } from '../config/cluster-facts.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import type { ContainerSettings } from './container-settings.ts';
 import type { Founding } from './founding-record.ts';
-import { DENIED_TEXT, groupText, soundText } from './restored-text.ts';
+import { DENIED_TEXT, groupText, soundText } from './backup-command.ts';
 
 const FIELD = 'QUORATE_RESTORE_FROM';
 const UNFINISHED = '.restoring-';

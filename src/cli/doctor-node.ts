@@ -17,7 +17,7 @@ import { hostsOf } from './make-certificates.ts';
 import { readCredentials, resolvePath } from '../tls/credentials.ts';
 import { exposureOf } from '../tls/exposure.ts';
 import { askNode, messageOf } from './ask-node.ts';
-import { listenerUrl } from './listener-url.ts';
+import { listenerUrl } from './node-fetch.ts';
 import { fail, type Finding, ok, warn } from './finding.ts';
 import { discardsAtOnce, type Mount, mountOf } from './mounts.ts';
 import { bytesText } from './text-table.ts';
@@ -61,7 +61,10 @@ function storeFinding(id: number, store: Awaited<ReturnType<typeof examineStore>
     case 'inUse':
       return ok(check, 'open in a process, which checked it when it started');
     case 'sound':
-      return ok(check, 'not open, and sound from outside; each record is checked when the node starts');
+      return ok(
+        check,
+        'the node does not run; its files look whole, and it checks each record when it starts',
+      );
     case 'damaged':
       return fail(
         check,
@@ -151,7 +154,7 @@ async function portFindings(
           'choose an address of this machine and a port above 1023 in cluster.json',
         ),
       );
-    else if (name !== 'http' && isRunning) findings.push(ok(check, 'taken, and the node runs'));
+    else if (name !== 'http' && isRunning) findings.push(ok(check, 'in use, and this node runs'));
     else findings.push(await holderFinding(check, config, node, isRunning));
   }
   return findings;
@@ -173,7 +176,7 @@ async function holderFinding(
   }));
   const self: unknown = 'self' in answer.body ? answer.body['self'] : undefined;
   const found = typeof self === 'object' && self !== null && 'id' in self ? self.id : undefined;
-  if (found === node.id) return ok(check, 'held by this node');
+  if (found === node.id) return ok(check, 'in use by this node');
   if (found !== undefined) return fail(check, `${url} is held by node ${JSON.stringify(found)}`, stop);
   const said = messageOf(answer.body) ?? `status ${answer.status}`;
   return warn(

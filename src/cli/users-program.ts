@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { COST_MAX } from '../api/request.ts';
 import { FIXED_LIMIT_MAX } from '../api/rule.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { EXIT_MISTAKES } from './explain-error.ts';
 import {
   descriptorOption,

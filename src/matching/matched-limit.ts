@@ -3,7 +3,7 @@
  * functions.
  */
 import type { FurtherLimit } from '../api/request.ts';
-import type { Unmatched } from '../api/unmatched.ts';
+import type { Unmatched } from '../api/refusals.ts';
 import { type LimitWindow, type RuleDefinition, windowRuleId } from '../rules/rule-definition.ts';
 import type { AppliedRule } from '../rules/match.ts';
 

@@ -1,8 +1,8 @@
 /**
- * Runs a request through the partitions of its limits. Limits in one partition are decided in one step of its log.
- * With several partitions, all but the first are asked for reservations: ordinary grants under ids of their own.
- * When all have granted, the first is asked under the request's own id, and its answer is the answer; if one
- * denies, the reservations are given back. So no limit is exceeded. See README.md, also for fail modes.
+ * Runs a request through the partitions of its limits. If there are several, all but the first are asked for
+ * reservations: ordinary grants under ids of their own. When all have granted, the first is asked under the request's
+ * own id, and its answer is the answer. If one denies, the reservations are given back. So no limit is exceeded.
+ * docs/internals/matching.md has the steps, docs/concepts/fail-modes.md the fail modes.
  */
 import type { AllowAnswer } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
@@ -245,7 +245,8 @@ export class MatchedRequests {
         this.#refuse(first, outcome, { asking, ruleSet, reserved });
         return;
       case 'undecided': {
-        // Before the first part is asked: its grant under the request's own id is repeated to every retry.
+        // Take the local fraction now, before the first part is asked: once that part grants under the request's own
+        // id, every retry gets that grant.
         const { limits, part } = outcome;
         asking.undecided = limits;
         const retryAfterMillis = takeLocal(asking, limits, this.#init.degraded);

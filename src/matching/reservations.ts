@@ -205,7 +205,7 @@ function countedMillisMax({ limits }: RequestPart): number {
 }
 
 /**
- * Until when the reservations of a request may take. If fail modes can let the request through, half of the time is
+ * The time until which the partitions may answer the reservations of a request. If fail modes can let the request through, half of the time is
  * kept for asking the first part.
  */
 export function reservationsUntil(

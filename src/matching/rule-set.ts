@@ -5,7 +5,7 @@ import type { Question } from '../api/question.ts';
 import { isStatedId } from '../api/stated-rule.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX, USER_ID_BYTES_MAX } from '../api/request.ts';
-import type { Unmatched } from '../api/unmatched.ts';
+import type { Unmatched } from '../api/refusals.ts';
 import { CUSTOMER } from './customer-cache.ts';
 import { type Matching, RuleMatcher } from '../rules/match.ts';
 import { descriptorsIn, GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';
@@ -188,7 +188,7 @@ export class RuleSet {
    */
   chargeableListsFor(request: ListedRequest): MatchedLists | Invalid | Unavailable {
     const lists = this.listsFor(request);
-    return lists.kind === 'limits' && lists.tooDear.length > 0 ? RULES_CHANGED : lists;
+    return lists.kind === 'limits' && lists.tooExpensive.length > 0 ? RULES_CHANGED : lists;
   }
 }
 
@@ -235,9 +235,12 @@ function limitsOf(matching: Matching, cost: number): MatchedLimits | Invalid {
   const enforced = limiting.filter(({ rule }) => !rule.shadow).flatMap((rule) => windowsOf(rule, cost));
   if (enforced.length > LIMITS_PER_REQUEST_MAX)
     return invalid('descriptors', `${enforced.length} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
-  const tooDear = enforced.find((limit) => limit.cost > COST_MAX);
-  if (tooDear !== undefined)
-    return invalid('cost', `cost must be at most ${COST_MAX} after rule '${tooDear.ruleId}' multiplies it`);
+  const tooExpensive = enforced.find((limit) => limit.cost > COST_MAX);
+  if (tooExpensive !== undefined)
+    return invalid(
+      'cost',
+      `cost must be at most ${COST_MAX} after rule '${tooExpensive.ruleId}' multiplies it`,
+    );
   const shadowed = limiting
     .filter(({ rule }) => rule.shadow)
     .map((rule) => windowsOf(rule, cost))

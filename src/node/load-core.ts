@@ -74,12 +74,16 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
   const { config, logger } = parts.init;
   let wasClosed: boolean | undefined;
   let settling: NodeJS.Timeout | undefined;
+  let loggedNodes = '';
   return {
     nodesChanged(state, metaMembers) {
       const { nodes, version, settledVersion } = state;
       const draining = nodes.filter((each) => each.draining === true).map(({ id }) => id);
       const ids = nodes.map(({ id }) => id);
-      logger.info({ nodes: ids, version, settledVersion, draining }, 'nodes of the cluster');
+      const fields = { nodes: ids, version, settledVersion, draining };
+      // This is also called for changes of rules and tokens, and for addresses that nodes report.
+      if (JSON.stringify(fields) !== loggedNodes) logger.info(fields, 'nodes of the cluster');
+      loggedNodes = JSON.stringify(fields);
       transport.recheck();
       transport.setPeers(currentPeers(state, metaMembers, config));
       memberCache.update(state);

@@ -61,7 +61,7 @@ const REFUNDS_PER_ENTRY_MAX = 16;
  * slow disk is tolerated: as many requests as fit into one entry are always accepted.
  */
 const QUEUE_MILLIS = 250;
-/** Requests after them wait for this many refunds, 16 entries full. */
+/** The most refunds that may wait. They fill 16 entries, so a request behind them waits for at most 16 entries. */
 const REFUNDS_PENDING_MAX = 16 * REFUNDS_PER_ENTRY_MAX;
 
 /** The waiting requests of one partition. */
@@ -83,7 +83,7 @@ export class Waiters {
    */
   #inflight: Inflight[] = [];
   /** When the entry that is being applied was found to be committed. */
-  #leftMillis = 0;
+  #committedAtMillis = 0;
   /** The number of requests in `#inflight`. */
   #inflightRequests = 0;
   readonly #retryIndex = new RetryIndex<Waiter>();
@@ -253,10 +253,10 @@ export class Waiters {
     const inflight = this.#inflight.find((one) => one.index === index);
     if (inflight === undefined) return undefined;
     this.#forget(inflight);
-    this.#leftMillis = this.#monotonicMillis();
+    this.#committedAtMillis = this.#monotonicMillis();
     if (inflight.term === term) {
-      this.#commitTimes.observe(term, this.#leftMillis - inflight.sinceMillis);
-      this.#limit.observe(this.#leftMillis - inflight.queuedMillis, this.#leftMillis);
+      this.#commitTimes.observe(term, this.#committedAtMillis - inflight.sinceMillis);
+      this.#limit.observe(this.#committedAtMillis - inflight.queuedMillis, this.#committedAtMillis);
     }
     return inflight;
   }
@@ -271,8 +271,8 @@ export class Waiters {
     }
     const [first] = waiters;
     if (first === undefined || this.#timed === undefined) return;
-    const commitMillis = this.#leftMillis - sinceMillis;
-    const applyMillis = this.#monotonicMillis() - this.#leftMillis;
+    const commitMillis = this.#committedAtMillis - sinceMillis;
+    const applyMillis = this.#monotonicMillis() - this.#committedAtMillis;
     const millis = { queueMillis: sinceMillis - queuedMillis, commitMillis, applyMillis };
     this.#timed({ term, index, requests: waiters.length, ...millis, sample: first.request });
   }

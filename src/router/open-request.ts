@@ -103,7 +103,7 @@ export class OpenRequest {
       // The request was sent elsewhere meanwhile, and that node may still grant it.
       if (this.#asked !== NO_NODE) return undefined;
       // An attempt that was lost, or sent to a former leader, may still arrive and be granted when its window has
-      // room again. It would count although the request was rejected (P4), so the answer is "unknown".
+      // room again. It would count although the request was rejected (promise P4), so the answer is "unknown".
       if (this.#unansweredSends > 0 || this.#isLost) return UNKNOWN;
     }
     switch (answer.kind) {
@@ -112,7 +112,7 @@ export class OpenRequest {
       case 'keyStatus':
       case 'customer':
         if (!isAnswerTo(this.request, answer)) return UNKNOWN;
-        // After a stall an answer may come before the tick that ends the request. Late is late (P3).
+        // After a stall an answer may come before the tick that ends the request. It comes too late all the same (promise P3).
         if (nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX) return TOO_LATE;
         return this.#mayBeProposed ? withoutRepeat(answer) : answer;
       case 'invalid':
@@ -145,11 +145,12 @@ export class OpenRequest {
   /** Answers the caller. Call it once. */
   settle(answer: UserAnswer): void {
     this.#isSettled = true;
-    const isDoubtless = this.#isPeek && answer.kind === 'unavailable';
+    // A peek proposes nothing, so its refusal never says that something may have been proposed.
+    const isPeekRefusal = this.#isPeek && answer.kind === 'unavailable';
     const done = this.#done;
     // `OpenRequests` keeps this object for a while; release the caller's closure now.
     this.#done = undefined;
-    done?.((isDoubtless ? { ...answer, proposed: false } : answer) as never, this.partition);
+    done?.((isPeekRefusal ? { ...answer, proposed: false } : answer) as never, this.partition);
   }
 }
 

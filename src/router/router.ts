@@ -1,6 +1,6 @@
 /**
  * Finds the node that can decide a request and waits for its answer, until the deadline at most: then the answer is
- * "denied, unavailable" (P3). It caches one node per partition and drops the entry at the first sign that it is
+ * "denied, unavailable" (promise P3). It caches one node per partition and drops the entry at the first sign that it is
  * wrong. While no leader is known, requests wait in the partition's queue, and one at a time is sent as a probe.
  */
 import { ANY_RULE } from '../api/stated-rule.ts';
@@ -176,7 +176,8 @@ export class Router {
       const { queue } = this.#lookup(partition);
       queue.prune();
       const slow = queue.tick(this.#init.silentTicksMax);
-      // The node is not suspected, so it is alive; and one that does not lead says so at once. So it leads.
+      // The node is not suspected, so it is alive. A node that does not lead says so at once. So this one leads and is
+      // only slow.
       if (slow !== undefined) this.#found(partition, slow);
       this.#advance(partition);
       if (queue.isEmpty && !queue.isProbing) this.#searched.delete(partition);

@@ -4,8 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { listenerUrl } from '../../src/cli/listener-url.ts';
-import { nodeFetch } from '../../src/cli/node-fetch.ts';
+import { listenerUrl, nodeFetch } from '../../src/cli/node-fetch.ts';
 import { eventually, TestCluster } from '../cluster/harness.ts';
 import type { Listener, Scale } from './scale.ts';
 import type { Address, Credentials } from './sockets.ts';

@@ -224,7 +224,7 @@ describe('a cluster that runs', () => {
     });
     expect(reported.ok).toBe(true);
     expect(finding(reported, 'node 1: database')?.found).toContain('open in a process');
-    expect(finding(reported, 'node 1: http port')?.found).toContain('held by this node');
+    expect(finding(reported, 'node 1: http port')?.found).toContain('in use by this node');
     expect(finding(reported, 'clock rates')?.found).toContain('node 1 fit');
     expect(finding(reported, 'versions')).toMatchObject({ result: 'ok' });
   });

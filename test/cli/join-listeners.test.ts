@@ -70,7 +70,7 @@ describe('quorate join', () => {
     const at = ['--http', '10.0.0.4:8104', '--peer', '10.0.0.4:9104'];
     const { code, stdout } = await ran(['join', '4', ...at], directory);
     expect(stdout).toContain(
-      'it will listen: HTTP 10.0.0.4:8104, peers 10.0.0.4:9104, RESP 10.0.0.4:10104, gRPC 10.0.0.4:11104',
+      'it will listen: HTTP 10.0.0.4:8104, peers 10.0.0.4:9104, Redis protocol 10.0.0.4:10104, gRPC 10.0.0.4:11104',
     );
     expect(code).toBe(0);
     await ran(['join', '5', '--http', 'b:1', '--peer', 'b:2', '--no-resp', '--grpc', 'b:3'], directory);

@@ -1,8 +1,8 @@
 /** Tests which partitions are reported to have copies that fail together. */
 import { describe, expect, it } from 'vitest';
 import type { ReportedNode, ReportedPartition } from '../../src/api/cluster-report.ts';
-import type { NodeLabels } from '../../src/api/node-labels.ts';
-import { sharedPlaces } from '../../src/cli/shared-places.ts';
+import type { NodeLabels } from '../../src/api/node-address.ts';
+import { sharedPlaces } from '../../src/cli/cluster-health.ts';
 
 function node(id: number, labels: NodeLabels = {}): ReportedNode {
   return { id, http: null, pid: null, up: true, clock: null, speaks: null, release: null, ...labels };

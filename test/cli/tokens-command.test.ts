@@ -5,7 +5,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { EXIT_TEMPORARY } from '../../src/cli/explain-error.ts';
-import { TOKEN_VARIABLE } from '../../src/cli/shown-token.ts';
+import { TOKEN_VARIABLE } from '../../src/cli/node-fetch.ts';
 import { partsOfToken } from '../../src/api/token.ts';
 import { eventually, temporaryDirectory } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { finishUpgrade, showUpgrade } from '../../src/cli/upgrade-command.ts';
-import { upgradeProgress } from '../../src/cli/upgrade-progress.ts';
+import { upgradeProgress } from '../../src/cli/cluster-health.ts';
 import { eventually, freePorts, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { REPORT } from '../http/fixtures.ts';

@@ -1,10 +1,8 @@
 /** Tests the logic of the keys views without a browser: search, limits of a key, and its denials in words. */
 import { describe, expect, it } from 'vitest';
 import { USAGE_TOP_MAX, type TopKey, type UsageReport } from '../../src/api/usage.ts';
-import { denialsInWords } from '../../src/dashboard/key-denials.ts';
-import { isKeyText, keysMeant, KEYS_SOUGHT_MAX } from '../../src/dashboard/key-search.ts';
-import { type KeyStatus, limitsOfKey, verdictOn } from '../../src/dashboard/key-status.ts';
-import { parsedDescriptors } from '../../src/dashboard/refund-text.ts';
+import { denialsInWords, type KeyStatus, limitsOfKey, verdictOn } from '../../src/dashboard/key-status.ts';
+import { isKeyText, keysMeant, KEYS_SOUGHT_MAX, parsedDescriptors } from '../../src/dashboard/key-search.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 import type { RuleDefinition } from '../../src/rules/rule-definition.ts';
 

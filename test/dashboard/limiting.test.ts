@@ -1,10 +1,9 @@
 /** Tests the figures of the overview without a browser: denied fraction, limited keys, and chart data. */
 import { describe, expect, it } from 'vitest';
 import type { UsageReport } from '../../src/api/usage.ts';
-import { drawnOf, shownColumns } from '../../src/dashboard/history.ts';
+import { drawnOf, shownColumns, byDenials, compared, deniedFraction } from '../../src/dashboard/history.ts';
 import { limitedKeys, peekedIn, type Reading, withReading } from '../../src/dashboard/limited-keys.ts';
-import { NO_SAMPLES, withSample } from '../../src/dashboard/samples.ts';
-import { byDenials, compared, deniedFraction } from '../../src/dashboard/fractions.ts';
+import { NO_SAMPLES, withSample } from '../../src/dashboard/feed.ts';
 import { FIGURES } from '../http/fixtures.ts';
 
 const MINUTE = 60_000;

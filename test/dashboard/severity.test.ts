@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ReportedNode, ReportedPartition } from '../../src/api/cluster-report.ts';
 import type { LiveCluster } from '../../src/api/monitoring.ts';
-import { nodeStateOf } from '../../src/dashboard/node-state.ts';
+import { nodeStateOf } from '../../src/dashboard/cluster-state.ts';
 import { type Judged, type Verdict, verdictOf } from '../../src/dashboard/severity.ts';
 import { clockTime } from '../../src/dashboard/words.ts';
 

@@ -1,8 +1,8 @@
 /** Tests how numbers, durations and events are shown, and the columns of the charts. */
 import { describe, expect, it } from 'vitest';
 import type { LiveFigures } from '../../src/api/monitoring.ts';
-import { NO_SAMPLES, SAMPLES_MAX, withSample } from '../../src/dashboard/samples.ts';
-import { movesOf, placeInWords } from '../../src/dashboard/replicas.ts';
+import { NO_SAMPLES, SAMPLES_MAX, withSample } from '../../src/dashboard/feed.ts';
+import { movesOf, placeInWords } from '../../src/dashboard/cluster-state.ts';
 import {
   faultInWords,
   listed,

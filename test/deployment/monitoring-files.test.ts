@@ -144,7 +144,7 @@ describe('every alert', () => {
       expect([alert, path, anchor]).toEqual([alert, RUNBOOK, anchorOf(alert)]);
       expect([alert, sections.get(anchor)]).toEqual([
         alert,
-        expect.stringMatching(/\S.*\n\n- Look: .*\n- Do: /s),
+        expect.stringMatching(/\S.*\n\n- Check: .*\n- Do: /s),
       ]);
     }
   });

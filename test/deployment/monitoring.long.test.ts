@@ -25,7 +25,7 @@ const RATE_INTERVAL = '10s';
 const PAUSE_MILLIS = 50;
 const USERS = 20;
 /** Panels that may be NaN: a quantile without any observation. */
-const MAY_BE_EMPTY = ['Seconds for a snapshot, p99'];
+const MAY_BE_EMPTY = ['Duration of a snapshot, p99'];
 
 interface Panel {
   readonly title: string;

@@ -113,7 +113,7 @@ describe('the database of a founder', () => {
     await writeFile(join(rest, 'CURRENT'), 'MANIFEST-000007\n');
     const said = await made(1, volume);
     expect(await readdir(volume)).toEqual(['node-1']);
-    expect(said.filter((line) => /^group \d: state [0-9a-f]+, as backed up$/.test(line))).toHaveLength(
+    expect(said.filter((line) => /^group \d \(.*\): state [0-9a-f]+, as backed up$/.test(line))).toHaveLength(
       PARTITIONS + 1,
     );
     expect(said.at(-1)).toContain('all requests are denied for a full window');

@@ -148,7 +148,7 @@ describe('three containers with empty volumes and a backup', () => {
     await rename(held, `${held}.aside`);
     execFileSync('mkfifo', [held]);
     for (const ordinal of [1, 2]) await startFrom(ordinal, monday);
-    await says(0, 'group 1: state');
+    await says(0, 'group 1 (partition 0): state');
     await pods.stop(0, 'SIGKILL');
     expect(pods.recordOf(0)).toMatchObject({ founding: { partitions: PARTITIONS } });
     expect(pods.recordOf(0)).not.toHaveProperty('isMade');

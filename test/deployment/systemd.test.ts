@@ -61,7 +61,7 @@ describe.skipIf(analyze === undefined)('systemd', () => {
     const { code, output } = await analyzed(...score, `./${NAME}`);
     expect(output).toMatch(/Overall exposure level .*: [01]\.\d OK/);
     expect(code).toBe(0);
-    const bare = text.replace(/^# It writes to its own directory[^]*?^(?=\[Install\])/m, '');
+    const bare = text.replace(/^# A node writes to its own directory[^]*?^(?=\[Install\])/m, '');
     expect(bare).not.toContain('ProtectSystem');
     await writeFile(join(directory, NAME), bare);
     expect((await analyzed(...score, `./${NAME}`)).code).not.toBe(0);

@@ -4,7 +4,7 @@ import protobuf from 'protobufjs';
 import descriptors from 'protobufjs/ext/descriptor/index.js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HEALTH_CHECK, HEALTH_WATCH, NOT_SERVING, SERVING } from '../../src/grpc/health.ts';
-import { messageType } from '../../src/grpc/message-types.ts';
+import { messageType } from '../../src/grpc/protos.ts';
 import { REFLECTION_VERSIONS, reflectionPath } from '../../src/grpc/reflection.ts';
 import { RATE_LIMIT_SERVICE } from '../../src/grpc/should-rate-limit.ts';
 import { eventually } from '../cluster/harness.ts';

@@ -10,7 +10,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GrpcLimits } from '../../src/grpc/grpc-listener-init.ts';
 import { HEALTH_CHECK, HEALTH_WATCH } from '../../src/grpc/health.ts';
-import { messageType } from '../../src/grpc/message-types.ts';
+import { messageType } from '../../src/grpc/protos.ts';
 import { reflectionPath } from '../../src/grpc/reflection.ts';
 import { eventually } from '../cluster/harness.ts';
 import { ASKED, GRANTED, PlayedGrpc } from './fixtures.ts';

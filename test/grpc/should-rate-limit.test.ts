@@ -4,7 +4,7 @@
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
-import { messageType } from '../../src/grpc/message-types.ts';
+import { messageType } from '../../src/grpc/protos.ts';
 import { SHOULD_RATE_LIMIT } from '../../src/grpc/should-rate-limit.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type EnvoyClient, entriesOf } from './envoy-client.ts';

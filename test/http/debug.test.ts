@@ -1,6 +1,6 @@
 /** Heap snapshots and CPU profiles: the callers that may get them. The contents are fake. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { WantedDiagnosis } from '../../src/api/diagnostics.ts';
+import type { WantedDiagnosis } from '../../src/api/api-listener.ts';
 import { Listener } from './fixtures.ts';
 
 const HEAP = '/v1/debug/heap-snapshot';

@@ -11,13 +11,11 @@ import type {
   CustomerRequest,
   UsedQuestion,
 } from '../../src/api/customer.ts';
-import type { ClusterReport } from '../../src/api/cluster-report.ts';
-import type { DiagnosticsApi } from '../../src/api/diagnostics.ts';
-import type { NodeApi } from '../../src/api/api-listener.ts';
+import type { ClusterReport, Readiness } from '../../src/api/cluster-report.ts';
+import type { DiagnosticsApi, NodeApi } from '../../src/api/api-listener.ts';
 import type { Fault, LiveFigures } from '../../src/api/monitoring.ts';
 import type { ChangeMade, ChangeResult, ClusterChange } from '../../src/api/cluster-change.ts';
 import type { RulesInForce } from '../../src/api/rules-change.ts';
-import type { Readiness } from '../../src/api/readiness.ts';
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
 import type { PeekAnswer, PeekQuestion } from '../../src/api/peek.ts';
 import type { RefundQuestion, RefundQuestionAnswer } from '../../src/api/refund.ts';

@@ -1,7 +1,7 @@
 /** Tests the order of tasks within a turn of the event loop. */
 import { describe, expect, it } from 'vitest';
 import { EventTurn } from '../../src/node/event-turn.ts';
-import { type Readable, ReadPass } from '../../src/resp/read-pass.ts';
+import { type Readable, ReadPass } from '../../src/resp/turn-passes.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -3,7 +3,7 @@
  * them.
  */
 import { describe, expect, it } from 'vitest';
-import { type Readable, ReadPass } from '../../src/resp/read-pass.ts';
+import { type Readable, ReadPass } from '../../src/resp/turn-passes.ts';
 
 const COMMAND_MILLIS = 0.005;
 

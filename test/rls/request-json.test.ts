@@ -4,8 +4,7 @@ import { InvalidFieldError } from '../../src/api/fields.ts';
 import type { ListOutcome } from '../../src/api/listed.ts';
 import { askedBy } from '../../src/rls/request.ts';
 import { requestOfJson } from '../../src/rls/request-json.ts';
-import { jsonOf } from '../../src/rls/response-json.ts';
-import { responseTo } from '../../src/rls/response.ts';
+import { jsonOf, responseTo } from '../../src/rls/response.ts';
 import { RLS_SETTINGS_DEFAULTS, validateRlsSettings } from '../../src/rls/rls-settings.ts';
 
 const ENTRIES = [{ key: 'k', value: 'v' }];

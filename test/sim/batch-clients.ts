@@ -5,7 +5,7 @@
  */
 import type { AskAnswer, Question } from '../../src/api/question.ts';
 import { type AllowRequest, COST_MAX } from '../../src/api/request.ts';
-import { askBatch } from '../../src/http/batch-asking.ts';
+import { askBatch } from '../../src/http/batch-route.ts';
 import type { ClientWorld } from './client-world.ts';
 import type { Clients } from './clients.ts';
 import type { DescribedClients } from './described-clients.ts';

@@ -3,7 +3,7 @@
  * so it changes no other draw.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { SheddingOfForwarded } from '../../src/api/shedding.ts';
+import type { SheddingOfForwarded } from '../../src/api/api-listener.ts';
 import type { NodeLoad } from '../../src/node/gathering.ts';
 import type { Settings } from './settings.ts';
 

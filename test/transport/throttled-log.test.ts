@@ -71,18 +71,18 @@ describe('a warning that may repeat', () => {
     expect(reported()).toEqual([
       ['bad', undefined],
       ['other', undefined],
-      ['bad (the last of several)', 625],
+      ['bad (the last of several such lines)', 625],
     ]);
     expect(lines[2]).toMatchObject({ level: WARN, i: 625 });
     vi.advanceTimersByTime(10_000);
-    expect(reported().slice(3)).toEqual([['bad (the last of several)', 375]]);
+    expect(reported().slice(3)).toEqual([['bad (the last of several such lines)', 375]]);
     vi.advanceTimersByTime(20_000);
     expect(vi.getTimerCount()).toBe(0);
     log.warn('a', {}, 'bad');
     expect(reported().slice(4)).toEqual([['bad', undefined]]);
     log.warn('a', {}, 'bad');
     log.close();
-    expect(reported().slice(5)).toEqual([['bad (the last of several)', 1]]);
+    expect(reported().slice(5)).toEqual([['bad (the last of several such lines)', 1]]);
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Which meter keeps a rule, and how long its grants count. A new kind of limit is a new class and one line in each of
- * these functions.
+ * Which meter keeps a rule, and how long its grants count. Every place that a new meter needs is in README.md ("Add a
+ * meter").
  */
 
 import { capacityOf, type Rule } from '../../api/rule.ts';

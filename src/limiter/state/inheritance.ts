@@ -32,8 +32,8 @@ interface Known {
 export interface Runs extends Known {
   readonly afterMillis: number;
   /**
-   * Additional cost in the millisecond `afterMillis` that the log before it in the chain does not know, because windows
-   * can come and leave within a millisecond.
+   * Additional cost in the millisecond `afterMillis` that the log before it does not know, because windows can come and
+   * leave within a millisecond. (Logs are read one after the other, the one with the newest grants last: `fromLogs`.)
    */
   readonly costAtOnce: number;
 }

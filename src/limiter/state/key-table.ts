@@ -78,7 +78,10 @@ export class KeyTable {
   rule: Rule;
   /** The most that the rule may grant at once. */
   capacity: number;
-  /** The window between timestamps of group time; as the longer of the two windows also used for pruning. */
+  /**
+   * The rule's window for timestamps of group time: widened by the clock drift. It is longer than `rule.windowMillis`, so
+   * it also says what may be pruned.
+   */
   effectiveWindowMillis: number;
   /** How long its grants count, between timestamps of group time. */
   #reachMillis: number;

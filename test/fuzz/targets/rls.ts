@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { InvalidFieldError } from '../../../src/api/fields.ts';
 import { invalidInListed } from '../../../src/api/listed.ts';
-import { messageType } from '../../../src/grpc/message-types.ts';
+import { messageType } from '../../../src/grpc/protos.ts';
 import { decodeRequest, MalformedRequestError } from '../../../src/grpc/rate-limit-messages.ts';
 import { askedBy, type RateLimitRequest } from '../../../src/rls/request.ts';
 import { requestOfJson } from '../../../src/rls/request-json.ts';

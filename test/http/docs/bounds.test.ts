@@ -1,6 +1,6 @@
 /** The bounds in docs/openapi.json are exactly those that requests are checked by. */
 import { describe, expect, it } from 'vitest';
-import { CPU_PROFILE_SECONDS_MAX } from '../../../src/api/diagnostics.ts';
+import { CPU_PROFILE_SECONDS_MAX } from '../../../src/api/api-listener.ts';
 import { CLOCK_STATES } from '../../../src/api/cluster-report.ts';
 import { BLOCK_MILLIS_MAX, OVERRIDES_MAX, TIER_BYTES_MAX } from '../../../src/api/customer-record.ts';
 import {
@@ -8,8 +8,7 @@ import {
   DESCRIPTOR_VALUE_BYTES_MAX,
   DESCRIPTORS_MAX,
 } from '../../../src/api/question.ts';
-import { NODE_ID_MAX } from '../../../src/api/node-address.ts';
-import { LABEL, LABEL_CHARACTERS_MAX } from '../../../src/api/node-labels.ts';
+import { NODE_ID_MAX, LABEL, LABEL_CHARACTERS_MAX } from '../../../src/api/node-address.ts';
 import { UNAVAILABLE_REASONS } from '../../../src/api/refusals.ts';
 import {
   COST_MAX,
@@ -31,7 +30,7 @@ import { ROLES, TOKEN_NAME_BYTES_MAX } from '../../../src/api/token.ts';
 import { USAGE_MINUTES_MAX, USAGE_COLUMNS, USAGE_OUTCOMES, USAGE_TOP_MAX } from '../../../src/api/usage.ts';
 import { VERSIONS } from '../../../src/api/versions.ts';
 import { BATCH_MAX } from '../../../src/http/batch-route.ts';
-import { DENY_STATUSES } from '../../../src/http/forwarded-request.ts';
+import { DENY_STATUSES } from '../../../src/http/forward-auth-route.ts';
 import {
   CLOCK_DRIFT_PPM_MAX,
   PARTITION_BYTES_MAX,
