@@ -2,7 +2,7 @@
  * The commands for the rules of a running cluster: `quorate rules apply` checks a document, prints what it changes, and
  * replaces the rules. The comparison with a cluster changes nothing, and neither does `quorate rules show`.
  */
-import { documentText } from '../rules/document-text.ts';
+import { documentText } from '../rules/native-form.ts';
 import { printable } from '../rules/mistakes.ts';
 import { ruleInWords, number } from '../rules/words.ts';
 import { type KnownRules, readKnownRules, type AppliedRules, sendRules } from './rules-in-cluster.ts';

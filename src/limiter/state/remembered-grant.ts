@@ -87,7 +87,7 @@ const HAS_DIGEST = 1 << 31;
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** What is remembered of a grant besides its answer. */
+/** The facts that are remembered of a grant besides its answer. */
 interface RecordedWith {
   readonly asked: Question;
   /** The last millisecond of group time at which the answer may be repeated. */
