@@ -284,4 +284,14 @@ export const REQUEST_IDS: readonly Mutant[] = [
       why: 'an id that is used again comes with newly drawn descriptors, hardly ever with the same ones and another cost',
     },
   },
+  {
+    id: 'Q35',
+    bug: 'a remembered grant has nine bits for the length of its key, which may have 1,024 bytes',
+    law: 'a retry gets the answer of its grant, and a snapshot can be restored',
+    edits: [{ in: 'GrantView.userBytes', find: '& USER_MASK', replace: '& 0x1ff' }],
+    unitTest: {
+      file: 'limiter/remembered.test.ts',
+      why: 'the keys of the simulator are short',
+    },
+  },
 ];
