@@ -2,19 +2,19 @@
  * `quorate rules apply` and the comparison with a cluster: checks a document of rules, prints what it changes, and
  * replaces the rules of the cluster.
  */
+import type { Rule } from '../api/rule.ts';
 import { RULES_DOCUMENT_BYTES_MAX } from '../api/rules-change.ts';
 import { diffRules, type RuleChange } from '../rules/diff.ts';
 import { printable } from '../rules/mistakes.ts';
 import { readRules } from '../rules/read-rules.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { definitionsOfTable } from '../rules/table-form.ts';
 import { number } from '../rules/words.ts';
 import { ClusterCommandError } from './ask-node.ts';
 import { printChanges, type RulesCommandOptions } from './rules-command.ts';
 import { bytesOf, counted, printFindings } from './rules-file.ts';
 import { type AppliedRules, type KnownRules, readKnownRules, sendRules } from './rules-in-cluster.ts';
 
-/** How many ids to print of rules that have no document. */
-const IDS_SHOWN_MAX = 10;
 const ORDERED_NOTE =
   'note: rules of nested descriptors are for gateways, which ask over gRPC or POST /json; they limit no other requests';
 
@@ -98,20 +98,19 @@ function boundedForCluster(
   return { kind: 'mistakes', mistakes, isComplete: true, notes: read.notes };
 }
 
+/** Rules that were not set with a document are a table, such as the rule `default` of a new cluster. */
 function changesTo({ definitions }: CheckedDocument, known: KnownRules): readonly RuleChange[] {
-  return diffRules(known.definitions ?? [], definitions);
+  // A node of this version has checked them.
+  return diffRules(known.definitions ?? definitionsOfTable(known.rules as readonly Rule[]), definitions);
 }
 
 function printDifference(
   changes: readonly RuleChange[],
-  { version, definitions, rules }: KnownRules,
+  { version, definitions }: KnownRules,
   { node, print }: ClusterRulesOptions,
 ): void {
-  const ids = rules.map(({ id }) => id);
-  const shown = ids.slice(0, IDS_SHOWN_MAX).join(', ');
-  const more = ids.length > IDS_SHOWN_MAX ? `, and ${ids.length - IDS_SHOWN_MAX} more` : '';
-  const without = `, which were not set with a document: ${counted(ids.length, 'rule')} (${shown}${more}) would go`;
-  print(printable(`${node} uses version ${version} of the rules${definitions === undefined ? without : ''}`));
+  const without = definitions === undefined ? ', which were not set with a document' : '';
+  print(printable(`${node} uses version ${version} of the rules${without}`));
   printChanges(changes, print);
 }
 

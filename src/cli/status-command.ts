@@ -75,7 +75,7 @@ function leadersText(gatheredOn: number | undefined): string {
     return 'leaders: each partition is led by the node that its placement prefers';
   return gatheredOn === 0
     ? 'leaders: spread, as one node that led all would be too busy, or none may'
-    : `leaders: gathered on node ${gatheredOn}, which has headroom; requests share its disk writes`;
+    : `leaders: gathered on node ${gatheredOn} on purpose: it can carry the load, and one disk write serves many requests`;
 }
 
 const HEAD = [

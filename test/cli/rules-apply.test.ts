@@ -98,7 +98,8 @@ describe('rules apply', () => {
     const outcome = await applyRules(await file(RULES), { node: node.url, print });
     expect(outcome).toBe('applied');
     expect(lines).toEqual([
-      `${node.url} uses version 7 of the rules, which were not set with a document: 1 rule (default) would go`,
+      `${node.url} uses version 7 of the rules, which were not set with a document`,
+      'default is removed: 3 per minute by user',
       'a is added: 10 per minute by user',
       'version 8 is in force: every partition uses it',
     ]);
@@ -111,7 +112,10 @@ describe('rules apply', () => {
     expect(JSON.parse(lines.join('\n'))).toMatchObject({
       ok: true,
       from: 7,
-      changes: [{ kind: 'added', id: 'a' }],
+      changes: [
+        { kind: 'removed', id: 'default', words: 'default is removed: 3 per minute by user' },
+        { kind: 'added', id: 'a' },
+      ],
       version: 8,
       pending: [],
     });
