@@ -259,7 +259,7 @@ describe('with a cluster', () => {
     const stricter = await answered(() => ended('quorate', asked, directory, STRICTER));
     if (stricter.code === EXIT_TEMPORARY) return undefined;
     expect(stricter.stdout).toBe(
-      `http://${node} uses version 2 of the rules\na binds tighter\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n` +
+      `http://${node} uses version 2 of the rules\na becomes stricter\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n` +
         'version 3 is in force: every partition uses it\n',
     );
     expect(await isAllowed()).toBe(false);

@@ -89,7 +89,7 @@ describe('rules diff', () => {
   it('says what changes', async () => {
     const { code, stdout } = await rules(['diff', 'rules.yaml', 'new.yaml']);
     expect(stdout).toBe(
-      'a binds differently\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n' +
+      'a limits differently\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n' +
         '  shadow: no -> yes (looser)\n',
     );
     expect(code).toBe(0);

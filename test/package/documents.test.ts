@@ -39,7 +39,7 @@ function leadsNowhere(from: string, link: string): boolean {
 
 describe('the documents', () => {
   it('are all of the house', () => {
-    expect(DOCUMENTS).toEqual(expect.arrayContaining(['README.md', join('src', 'client', 'GUIDE.md')]));
+    expect(DOCUMENTS).toEqual(expect.arrayContaining(['README.md', join('src', 'client', 'PACKAGE.md')]));
   });
 
   it.each(DOCUMENTS)('have no row of a table without its head: %s', (path) => {
