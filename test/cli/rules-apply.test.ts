@@ -136,7 +136,7 @@ describe('rules apply', () => {
     expect(lines).toEqual([
       `${path}:2:31: a window needs a limit from 0 to 1000000`,
       `${path}:2:32: unknown field 'limt'; did you mean limit?`,
-      `${path}: 2 mistakes`,
+      `${path}: 2 mistakes; they may hide others, so check again when they are corrected`,
     ]);
   });
 

@@ -34,7 +34,7 @@ describe('rules check', () => {
     expect(stdout).toBe(
       'wrong.yaml:2:31: a window needs a limit from 0 to 1000000\n' +
         "wrong.yaml:2:32: unknown field 'limt'; did you mean limit?\n" +
-        'wrong.yaml: 2 mistakes\n',
+        'wrong.yaml: 2 mistakes; they may hide others, so check again when they are corrected\n',
     );
     expect(code).toBe(1);
   });
