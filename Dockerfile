@@ -18,16 +18,16 @@ RUN npm pack --silent --pack-destination /tmp \
 
 FROM node:20.20-bookworm-slim
 COPY --from=build /app /app
-# Of the user that it runs as, which the image of Node has. Volumes that are made over it are that user's, too.
+# /data belongs to user 1000 of the Node image, as whom the node runs. New volumes at /data take over its owner.
 RUN ln -s /app/bin/quorate.mjs /usr/local/bin/quorate && install -d -o 1000 -g 1000 /data
 USER 1000:1000
 WORKDIR /data
 VOLUME /data
-# Two threads are what a node has work for: one for its disk, one for names and files. A larger young generation: cluster/processes.ts.
+# A node has work for two threads: one for its disk, one for names and files. The larger young generation: cluster/processes.ts.
 ENV NODE_ENV=production NODE_OPTIONS="--enable-source-maps --max-semi-space-size=32" UV_THREADPOOL_SIZE=2 QUORATE_DATA=/data
 # HTTP, peers, the Redis protocol, gRPC, and how nodes found a cluster.
 EXPOSE 8100 9100 10100 11100 7100
-# It ends within ten seconds: others lead first, and what it was asked is answered.
+# On SIGTERM a node hands over what it leads and answers open requests, within ten seconds.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["node", "/app/dist/src/cli/main.js"]
 CMD ["container"]

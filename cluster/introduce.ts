@@ -2,15 +2,18 @@
  * Prints what a user needs to know when the cluster of `npm start` is up: addresses, dashboard, leaders, rules, and an
  * example request.
  */
+import { askNode, type NodeBody } from '../src/cli/ask-node.ts';
+import { listenerUrl } from '../src/cli/node-fetch.ts';
+import type { Rule } from '../src/api/rule.ts';
+import type { ClusterConfig } from '../src/config/config.ts';
+import type { RuleDefinition } from '../src/rules/rule-definition.ts';
+import { definitionsOfTable } from '../src/rules/table-form.ts';
 import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { addressText } from '../src/api/node-address.ts';
-import type { ClusterConfig } from '../src/config/config.ts';
 import { ruleInWords } from '../src/rules/words.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
-import { listenerUrl } from '../src/cli/listener-url.ts';
 import { bytesText } from '../src/cli/text-table.ts';
 import { LOG_BYTES_MAX } from './node-log.ts';
-import type { ShownRules } from './shown-rules.ts';
 
 const RULES_SHOWN_MAX = 10;
 
@@ -24,6 +27,36 @@ export function describeLeaders(status: ClusterReport): string {
     return led.length === 0 ? undefined : `${id === 0 ? 'no node' : `node ${id}`} leads ${led.join(' ')}`;
   });
   return `partitions: ${parts.filter((part) => part !== undefined).join('; ')}`;
+}
+
+/** The rules in force, with their version. */
+interface ShownRules {
+  readonly version: number;
+  readonly definitions: readonly RuleDefinition[];
+}
+
+const READ_MILLIS_MAX = 1_000;
+
+/** Reads the rules in force from the first node that reports them. Undefined if none does. */
+export async function rulesShown({
+  nodes,
+  tls,
+}: Pick<ClusterConfig, 'nodes' | 'tls'>): Promise<ShownRules | undefined> {
+  for (const node of nodes) {
+    const { status, body } = await askNode(new URL('/v1/rules', listenerUrl(node, tls)), READ_MILLIS_MAX);
+    if (status === 200) return shownIn(body);
+  }
+  return undefined;
+}
+
+/**
+ * Converts an answer of `GET /v1/rules`. Rules that were set with a document have `definitions`; others are converted.
+ */
+function shownIn({ version, rules, definitions }: NodeBody): ShownRules {
+  return {
+    version: version as number,
+    definitions: (definitions ?? definitionsOfTable(rules as readonly Rule[])) as readonly RuleDefinition[],
+  };
 }
 
 function sayRules(inForce: ShownRules | undefined): void {

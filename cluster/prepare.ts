@@ -2,7 +2,9 @@
  * The first step of `npm start`: decides which nodes to start, of the stored cluster or of a new one, and refuses
  * options that do not fit. It starts no process.
  */
-import { addressText } from '../src/api/node-address.ts';
+import { createServer } from 'node:net';
+import { addressesOf, type HostPort, addressText } from '../src/api/node-address.ts';
+import { type ClusterConfig, ConfigError, validateConfig } from '../src/config/config.ts';
 import {
   createCluster,
   deleteCluster,
@@ -10,14 +12,12 @@ import {
   readCluster,
   writeCluster,
 } from '../src/config/cluster-directory.ts';
-import { type ClusterConfig, ConfigError, validateConfig } from '../src/config/config.ts';
 import { AlreadyRunningError } from '../src/cli/explain-error.ts';
 import { type LocalNodes, localNodes } from '../src/cli/local-nodes.ts';
-import { listenerUrl } from '../src/cli/listener-url.ts';
+import { listenerUrl } from '../src/cli/node-fetch.ts';
 import { makeAllCertificates } from '../src/cli/make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig } from '../src/cli/new-cluster.ts';
 import { deleteCertificates } from '../src/tls/certificate-files.ts';
-import { assertPortsFree } from './free-ports.ts';
 import { isAnswering, reportFrom, trustNodes } from './processes.ts';
 
 /** The options of `npm start`. */
@@ -158,4 +158,23 @@ function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, 
   }
   if (ids.length === 0) throw new ConfigError(data, 'holds no node that belongs to the cluster');
   return started;
+}
+
+/**
+ * Checks that the ports of a cluster are free, before any file of it is created. @throws the error of `listen` for the
+ * first address that is taken or does not belong to this machine
+ */
+async function assertPortsFree(config: ClusterConfig): Promise<void> {
+  for (const node of config.nodes) {
+    for (const address of Object.values(addressesOf(node))) await listenOnce(address);
+  }
+}
+
+async function listenOnce({ host, port }: HostPort): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  await new Promise((resolve) => server.close(resolve));
 }

@@ -4,14 +4,18 @@ import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { type ClusterReport, isClusterReport } from '../src/api/cluster-report.ts';
+import { type ClusterReport, isClusterReport, type Readiness } from '../src/api/cluster-report.ts';
 import type { NodeAddress } from '../src/api/node-address.ts';
-import type { Readiness } from '../src/api/readiness.ts';
-import { listenerUrl } from '../src/cli/listener-url.ts';
-import { nodeFetch, readAuthorities, trustOnly } from '../src/cli/node-fetch.ts';
+import {
+  listenerUrl,
+  nodeFetch,
+  readAuthorities,
+  trustOnly,
+  authorization,
+  TOKEN_VARIABLE,
+} from '../src/cli/node-fetch.ts';
 import { NO_NODE } from '../raft/types.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
-import { authorization, TOKEN_VARIABLE } from '../src/cli/shown-token.ts';
 import { type ClusterConfig, ConfigError } from '../src/config/config.ts';
 import { logPathOf, maybeRotate } from './node-log.ts';
 import { StartProgress } from './start-progress.ts';
@@ -262,7 +266,7 @@ export async function waitUntilReady(
       status.partitions.every((partition) => partition.leader !== 0);
     if (isReady) return status;
     const texts = new Map([...states].map(([id, { text }]) => [id, text]));
-    if (!progress.peek(texts, performance.now())) {
+    if (!progress.record(texts, performance.now())) {
       throw new Error(
         `the cluster was not ready, and nothing moved for ${patienceMillis} ms: ${progress.describe()}`,
       );

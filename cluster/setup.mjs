@@ -130,7 +130,7 @@ function acquireLock() {
 }
 
 /**
- * Adds our command to the folder where npx looks for commands. Otherwise npx caches, for ever, which commands it found
+ * Adds our command to the folder where npx searches for commands. Otherwise npx caches, for ever, which commands it found
  * in this folder the first time.
  */
 function linkCommand() {

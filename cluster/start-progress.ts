@@ -27,7 +27,7 @@ export class StartProgress {
   }
 
   /** Records the state of each node. Returns false if there was no progress for too long. */
-  peek(states: ReadonlyMap<number, string>, nowMillis: number): boolean {
+  record(states: ReadonlyMap<number, string>, nowMillis: number): boolean {
     const before = this.#reached.size;
     for (const [id, state] of states) this.#reached.add(`${id} ${state}`);
     if (this.#reached.size > before) this.#movedMillis = nowMillis;

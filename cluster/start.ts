@@ -2,14 +2,13 @@
  * `npm start`: runs a local cluster of real processes until Ctrl-C. It is created on the first start and kept in a
  * directory.
  */
-import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { InvalidArgumentError } from 'commander';
+import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { newCommand, runCommand } from '../src/cli/command-line.ts';
 import { withNewClusterOptions } from '../src/cli/new-cluster.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import { INSECURE } from '../src/cli/options.ts';
-import { introduce } from './introduce.ts';
-import { rulesShown } from './shown-rules.ts';
+import { introduce, rulesShown } from './introduce.ts';
 import { prepare, type StartOptions } from './prepare.ts';
 import { clusterReport, waitUntilReady } from './processes.ts';
 import { StartedNodes } from './started-nodes.ts';
@@ -92,7 +91,7 @@ async function main(options: StartOptions): Promise<void> {
   started.onEnded((node, exit) => {
     if (!isStopping) watcher.nodeEnded(node, exit);
   });
-  setInterval(() => void watcher.peek(), WATCH_MILLIS);
+  setInterval(() => void watcher.check(), WATCH_MILLIS);
 }
 
 function nodesOption(text: string): number {

@@ -36,7 +36,8 @@ export class Watcher {
     console.log(`  restart it with: npm run node -- ${id}${data}`);
   }
 
-  async peek(): Promise<void> {
+  /** Reads a new report, and prints what changed since the one before. */
+  async check(): Promise<void> {
     const { config, exclude } = this.#init;
     for (const node of config.nodes) {
       const { excluded } = await stateOf(node, config.tls);

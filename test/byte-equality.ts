@@ -1,5 +1,5 @@
 /**
- * Set up before every test file: bytes that are compared as a part of something are compared as bytes. `toEqual` would look at
+ * Set up before every test file: bytes that are compared as a part of something are compared as bytes. `toEqual` would read
  * each of them as at an object, which takes a hundred times as long.
  */
 import { expect } from 'vitest';

@@ -1,17 +1,17 @@
 /**
- * How busy the machine is while a test works, for tests that say how long something may take: such a bound holds for a
- * machine with time. What the test and its own nodes take from each other is no excuse.
+ * Measures how busy the machine is during a test. Tests with a time limit use it to widen the limit on a busy machine. Load
+ * by the test and its own nodes does not widen it.
  */
 import { performance } from 'node:perf_hooks';
 
 const CHECK_EVERY_MILLIS = 500;
 const SPIN_MILLIS = 20;
-/** Four processes of one test on two cores wait that long for each other. */
+/** Four processes of one test on two cores slow each other down by this factor. */
 const OWN_FRACTION_MAX = 2;
-/** Work of several processes, one after the other, waits at each of them. */
+/** A request passes this many processes one after the other, and waits in each. */
 const PROCESSES = 3;
 
-/** Looks when it is made, when it is asked, and now and then in between. */
+/** Measures when it is created, when `slowness` is called, and periodically in between. */
 export class BusyWatch {
   #spentMillis = 0;
   #cpuMillis = 0;
@@ -22,14 +22,14 @@ export class BusyWatch {
     this.#timer = setInterval(() => this.#peek(), CHECK_EVERY_MILLIS).unref();
   }
 
-  /** How much longer things could take since it was made than on a machine that has nothing else to do: 1 there. Ends it. */
+  /** How many times longer work took since the creation than on an idle machine, at least 1. Ends the watch. */
   slowness(): number {
     clearInterval(this.#timer);
     this.#peek();
     const fraction = this.#spentMillis / this.#cpuMillis;
     if (fraction < OWN_FRACTION_MAX) return 1;
     console.log(
-      `the machine is busy: what takes a millisecond takes ${fraction.toFixed(1)}, so bounds are wider`,
+      `the machine is busy: a millisecond of work takes ${fraction.toFixed(1)} ms, so time limits are wider`,
     );
     return PROCESSES * fraction;
   }

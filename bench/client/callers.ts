@@ -3,7 +3,7 @@
  * client.
  */
 import { reportFrom } from '../../cluster/processes.ts';
-import { listenerUrl } from '../../src/cli/listener-url.ts';
+import { listenerUrl } from '../../src/cli/node-fetch.ts';
 import { HttpTransport } from '../../src/client/http-transport.ts';
 import { QuorateClient } from '../../src/client/index.ts';
 import type { QuorateCluster } from '../peers/quorate-cluster.ts';

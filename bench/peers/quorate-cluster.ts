@@ -16,8 +16,7 @@ import {
   PARTITIONS_PER_NODE,
 } from '../../src/config/cluster-directory.ts';
 import { makeAllCertificates } from '../../src/cli/make-certificates.ts';
-import { listenerUrl } from '../../src/cli/listener-url.ts';
-import { nodeFetch } from '../../src/cli/node-fetch.ts';
+import { listenerUrl, nodeFetch } from '../../src/cli/node-fetch.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
 import type { Address } from '../load/load-job.ts';

@@ -3,8 +3,7 @@
  * the meaning of each refusal. Group 0 decides whether a change is made.
  */
 import { InvalidFieldError } from './fields.ts';
-import { type NodeAddress, validateNode } from './node-address.ts';
-import { labelAt } from './node-labels.ts';
+import { type NodeAddress, validateNode, labelAt } from './node-address.ts';
 import type { RulesChange } from './rules-change.ts';
 import { type TokenAsked, type TokenInfo, TOKENS_MAX } from './token.ts';
 import { rangeText, VERSIONS } from './versions.ts';

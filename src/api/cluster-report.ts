@@ -1,10 +1,42 @@
 /**
  * The cluster as one node sees it: the answer of `GET /v1/cluster`, and the check of such a report for code that
- * reads one. It is for people, scripts and tests; nothing is decided by it.
+ * reads one. Also what a node reports about itself: its figures and its readiness. It is for people, scripts and tests;
+ * nothing is decided by it.
  */
-import { isNodeFigures, type NodeFigures } from './node-figures.ts';
-import type { NodeLabels } from './node-labels.ts';
+import type { NodeLabels } from './node-address.ts';
 import { RULE_CLOCKS, type Rule } from './rule.ts';
+
+/**
+ * The figures that a node reports to the others twice a second: latency, disk, clock and memory. For monitoring only;
+ * nothing is decided by them.
+ */
+export interface NodeFigures {
+  /**
+   * The 99th percentile of its answer times in the last ten seconds, in milliseconds. It may be up to a fifth too
+   * high. Null: it answered nothing.
+   */
+  readonly p99Millis: number | null;
+  /** The same for synced writes to its disk. */
+  readonly diskP99Millis: number | null;
+  /**
+   * How much faster its clock runs than the median of its peers' clocks, in parts per million. Null: not known yet.
+   */
+  readonly clockPpm: number | null;
+  /** The memory that its partitions use for keys, in bytes, and the bound above which new keys are refused. */
+  readonly stateBytes: number;
+  readonly stateBytesMax: number;
+}
+
+/** True if `value` is a complete `NodeFigures`. */
+function isNodeFigures(value: unknown): value is NodeFigures {
+  if (typeof value !== 'object' || value === null) return false;
+  const figures = value as Readonly<Record<keyof NodeFigures, unknown>>;
+  return (
+    [figures.p99Millis, figures.diskP99Millis, figures.clockPpm].every(
+      (each) => each === null || typeof each === 'number',
+    ) && [figures.stateBytes, figures.stateBytesMax].every((each) => typeof each === 'number')
+  );
+}
 
 /** How a node's clock runs compared with the clocks of a majority. Only a node with a `fit` clock leads. */
 export const CLOCK_STATES = ['fit', 'fast', 'slow'] as const;
@@ -50,7 +82,7 @@ export interface ReportedNode extends NodeLabels {
   readonly silentMillis?: number;
   readonly clock: ClockState | null;
   /**
-   * The first characters of the random id of its database, which tells it from any other database. Absent until the
+   * The first characters of the random id of its database, which no other database has. Absent until the
    * node has introduced itself.
    */
   readonly incarnation?: string;
@@ -82,7 +114,7 @@ export interface ReportedPartition {
   readonly replicas: readonly { readonly node: number; readonly match: number; readonly applied: number }[];
 }
 
-/** What one node knows about the whole cluster. */
+/** The whole cluster as one node sees it. */
 export interface ClusterReport {
   readonly self: ReportedSelf;
   readonly nodes: readonly ReportedNode[];
@@ -208,3 +240,25 @@ function isNullOr(value: unknown, check: (value: unknown) => boolean): boolean {
 function isArrayOf(value: unknown, check: (value: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(check);
 }
+
+/** The readiness of a node: whether it can decide requests. */
+export type Readiness =
+  | { readonly status: 'ready' }
+  /** Not every partition of this node has a leader. */
+  | { readonly status: 'waiting for leaders' }
+  /** The node knows nothing of the cluster yet, or was not added to it. */
+  | { readonly status: 'waiting to be added' }
+  /**
+   * The node was removed from the cluster, or the others refuse it because its id belongs to another node. It will
+   * not be ready again.
+   */
+  | { readonly status: 'removed' | 'refused'; readonly reason: string }
+  /** The node has loaded `loaded` of the `of` groups on its disk. */
+  | { readonly status: 'starting'; readonly loaded: number; readonly of: number }
+  /**
+   * An operator drains the node: its API listeners take no requests. It still leads `leads` groups, which other nodes
+   * are to take over.
+   */
+  | { readonly status: 'draining'; readonly reason: string; readonly leads: number }
+  /** The node still answers until it ends, but wants no new clients. */
+  | { readonly status: 'stopping' };

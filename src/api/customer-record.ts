@@ -14,7 +14,7 @@ export interface LimitOverride {
   readonly ruleId: string;
   /** 0 (deny all) to `LIMIT_MAX`. */
   readonly limit: number;
-  /** Only for a bucket: 1 to `LIMIT_MAX`. Absent: the burst equals `limit`, whatever the rule says. */
+  /** Only for a bucket: 1 to `LIMIT_MAX`. Absent: the burst equals `limit`, also if the rule has another one. */
   readonly burst?: number;
 }
 

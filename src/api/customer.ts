@@ -1,6 +1,6 @@
 /**
- * What operators do to one key: read or set its record, block it, reset its usage or set it. Each action goes through
- * the log of the partition that holds the key. Plain data, and the check of the request.
+ * The actions of operators on one key: read or set its record, block it, reset its usage or set it. Each action goes
+ * through the log of the partition that holds the key. Plain data, and the check of the request.
  */
 import type { Invalid, Receipt, Unavailable } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
@@ -129,7 +129,7 @@ export function invalidInCustomer({ userId, action }: CustomerRequest): Invalid 
 }
 
 /**
- * Checks a question before its rule is looked up: the first field that is out of its bounds, whatever its type.
+ * Checks a question before its rule is found: the first field that has a wrong type or is out of its bounds.
  * Undefined if all are within their bounds.
  */
 export function invalidInUsed({ key, rule, used }: UsedQuestion): Invalid | undefined {

@@ -25,8 +25,8 @@ export interface SlotRange {
 
 /**
  * The slot of a key: the CRC-16 of its UTF-8 bytes. If the key has a tag, only the tag is hashed, so keys with the
- * same tag share a slot. The tag is the text between the first `{` and the first `}` after it, unless that is empty.
- * (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags")
+ * same tag have the same slot. The tag is the text between the first `{` and the first `}` after it, unless that is
+ * empty. (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags")
  *
  * @param key text that survives encoding to UTF-8 and back, see `isBoundedText`
  * @param start where the key begins in the text

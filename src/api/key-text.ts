@@ -10,7 +10,7 @@ import { KEY_BYTES_MAX } from './request.ts';
 import { DIGEST_DIGITS, textDigest } from './text-hash.ts';
 
 /**
- * The key of an empty list of parts: all requests are counted together. No other key looks like it, because it has no
+ * The key of an empty list of parts: all requests are counted together. No other key has this text, because it has no
  * `=`.
  */
 export const GLOBAL_KEY = '*';
@@ -27,7 +27,7 @@ const DIGEST_AT_END = /#([0-9a-f]{16})$/;
 /**
  * The key of these parts, such as `endpoint=/a,user=ada`. If it has more than `KEY_BYTES_MAX` bytes, each value of
  * more than 128 letters is shortened to its first 64 letters, `#`, and a digest of 16 hex digits. Two values with the
- * same start and the same digest share a key.
+ * same start and the same digest have the same key.
  *
  * @returns undefined if the key is too long even then, or if a value is not valid Unicode
  */

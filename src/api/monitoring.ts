@@ -2,8 +2,7 @@
  * The live figures of a node for dashboards: rates and answer times of the last seconds, and recent faults. Plain
  * data; nothing is decided by it.
  */
-import type { ClusterReport } from './cluster-report.ts';
-import type { Readiness } from './readiness.ts';
+import type { ClusterReport, Readiness } from './cluster-report.ts';
 import type { UsageOutcome } from './usage.ts';
 
 /**

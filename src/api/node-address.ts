@@ -1,6 +1,55 @@
-/** The addresses of a node, their text form, and the check of a node's entry in a configuration or a change. */
-import { integerAt, InvalidFieldError, objectAt } from './fields.ts';
-import { type NodeLabels, validateLabels } from './node-labels.ts';
+/**
+ * The addresses of a node and their text form, its labels, and the check of a node's entry in a configuration or a
+ * change.
+ */
+import { InvalidFieldError, integerAt, objectAt } from './fields.ts';
+
+/**
+ * The labels that say where a node runs. The placement of copies uses them. Each label is text of 1 to
+ * `LABEL_CHARACTERS_MAX` characters (see `isLabel`). Absent: not known.
+ */
+export interface NodeLabels {
+  /** A unit that fails together but is not one machine: a data centre, a rack, a cloud zone. */
+  readonly zone?: string;
+  /** The machine. Nodes with the same host never hold copies of one partition if there are enough other hosts. */
+  readonly host?: string;
+}
+
+/** The longest label, in characters. */
+export const LABEL_CHARACTERS_MAX = 128;
+/** The form of a label. */
+export const LABEL = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+/** The rule for labels, as error messages state it. */
+export const LABEL_BOUND =
+  `must be 1 to ${LABEL_CHARACTERS_MAX} letters, digits, dots, dashes and underscores, ` +
+  'starting with a letter or digit';
+
+/** True if `value` is a valid label. */
+export function isLabel(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= LABEL_CHARACTERS_MAX && LABEL.test(value);
+}
+
+/** Only the labels of an object that may have other fields. */
+export function labelsOf({ zone, host }: NodeLabels): NodeLabels {
+  return { ...(zone !== undefined && { zone }), ...(host !== undefined && { host }) };
+}
+
+/** Checks one label. @throws InvalidFieldError naming the field and its bound */
+export function labelAt(value: unknown, field: string): string {
+  if (!isLabel(value)) throw new InvalidFieldError(field, LABEL_BOUND);
+  return value;
+}
+
+/** Checks the labels of a node. @throws InvalidFieldError naming the field, below `path`, and its bound */
+function validateLabels(
+  { zone, host }: { readonly [Name in keyof NodeLabels]?: unknown },
+  path: string,
+): NodeLabels {
+  return {
+    ...(zone !== undefined && { zone: labelAt(zone, `${path}.zone`) }),
+    ...(host !== undefined && { host: labelAt(host, `${path}.host`) }),
+  };
+}
 
 /** The largest node id. */
 export const NODE_ID_MAX = 0x7fff_ffff;

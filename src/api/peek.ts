@@ -4,7 +4,7 @@
  */
 import type { Invalid, LimitStatus, Receipt, Unavailable } from './answer.ts';
 
-/** What a caller asks. */
+/** The question of a caller. */
 export interface PeekQuestion {
   /** The key as rules build it, such as `user=ada`. 1 to `KEY_BYTES_MAX` bytes. */
   readonly key: string;
@@ -15,7 +15,7 @@ export interface PeekQuestion {
   readonly rule?: string | undefined;
 }
 
-/** What a partition is asked. */
+/** The request to a partition. */
 export interface PeekRequest {
   readonly ask: 'peek';
   /** The key: 1 to `KEY_BYTES_MAX` bytes. */

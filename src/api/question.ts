@@ -92,8 +92,8 @@ export function questionOf({
 }
 
 /**
- * Checks a question about a user: the first field that is out of its bounds, whatever its type. Undefined if it is
- * well-formed.
+ * Checks a question about a user: the first field that has a wrong type or is out of its bounds. Undefined if it
+ * is well-formed.
  */
 export function invalidInUser(question: UserQuestion): Invalid | undefined {
   if (!isBoundedText(question.userId, USER_ID_BYTES_MAX))

@@ -1,6 +1,7 @@
 /**
- * Builds the rate limit header fields of an answer, in three forms. Pure: the wall clock is an argument. Seconds are
- * rounded up, so that no client comes back too early.
+ * Builds the rate limit header fields of an answer, in three forms, and the header of a denial that is caused by a
+ * restore or a recovery. Pure: the wall clock is an argument. Seconds are rounded up, so that no client comes back too
+ * early.
  */
 import { waitHelps } from './waiting.ts';
 
@@ -33,7 +34,7 @@ export interface ReportedStatus {
 
 type Fields = Record<string, string>;
 
-/** Most rule ids look like this, and need no escaping in any field. */
+/** The form of most rule ids. They need no escaping in any field. */
 const PLAIN_ID = /^[\w.-]*$/;
 
 /**
@@ -113,4 +114,16 @@ function effectiveWindowMillis({
 function structuredString(text: string): string {
   if (PLAIN_ID.test(text)) return `"${text}"`;
   return `"${text.replace(/[^\u0020-\u007e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
+}
+
+/**
+ * The name of a header in HTTP answers and in answers through Envoy: whole seconds until no grants are missing any
+ * more, rounded up.
+ */
+const RESTORED_HEADER = 'quorate-restored';
+
+/** The header as an object, or an empty object. @param restoredMillis see `LimitStatus`; undefined or 0: no header */
+export function restoredHeaders(restoredMillis: number | undefined): Record<string, string> {
+  if (restoredMillis === undefined || restoredMillis === 0) return {};
+  return { [RESTORED_HEADER]: String(secondsCeil(restoredMillis)) };
 }

@@ -5,7 +5,7 @@
 import type { Invalid, Receipt, Unavailable } from './answer.ts';
 import type { Question } from './question.ts';
 
-/** What a partition is asked. */
+/** The request to a partition. */
 export interface RefundRequest {
   readonly ask: 'refund';
   /** The key of the grant: 1 to `KEY_BYTES_MAX` bytes. */
@@ -41,7 +41,7 @@ export interface Refund {
 /** A partition's answer to a `RefundRequest`. */
 export type RefundAnswer = { readonly kind: 'refund'; readonly refund: Refund } | Invalid | Unavailable;
 
-/** What a caller asks. It names the question that was granted, not a key. */
+/** The question of a caller. It names the question that was granted, not a key. */
 export interface RefundQuestion extends Pick<Question, 'descriptors' | 'rule'> {
   /** The id of the request that was granted: 1 to `REQUEST_ID_BYTES_MAX` bytes. */
   readonly requestId: string;

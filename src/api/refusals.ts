@@ -1,6 +1,6 @@
 /**
- * The table of refusals of requests for a grant: the status of each kind of answer, and the reasons for which no node
- * could decide, with their texts. A new reason is added only here.
+ * The table of refusals of requests for a grant: the status of each kind of answer, the denials of requests that no rule
+ * matches, and the reasons for which no node could decide, with their texts. A new reason is added only here.
  */
 
 /** The HTTP status of each kind of answer. Other protocols use the closest they have. Only `granted` is a grant. */
@@ -17,6 +17,22 @@ export const ALLOW_STATUS = {
  * end.
  */
 export const BLOCKED_STATUS = 403;
+
+/**
+ * The reason of a denial because no rule matches the request and the rule document says `unmatched: deny`: then a
+ * misspelt descriptor does not make a request free. Statistics count such denials under this name, so no rule of a
+ * document may have it.
+ */
+export const UNMATCHED = 'unmatched';
+
+/** The treatment of requests that no rule matches, unless they are allowed. `shadow`: they are counted, not denied. */
+export type Unmatched = 'deny' | 'shadow';
+
+/** The HTTP status of such a denial. It is not 429, because clients retry after 429 and no retry helps here. */
+export const UNMATCHED_STATUS = 403;
+/** The message of such a denial. */
+export const UNMATCHED_MESSAGE =
+  'No rule matches this request, and the rules deny such requests. Waiting does not help: check its descriptors.';
 
 /** After an `Unavailable` answer, clients may retry after this many seconds. */
 export const UNAVAILABLE_RETRY_SECONDS = 1;

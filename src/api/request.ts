@@ -110,7 +110,7 @@ export const REQUEST_FIELDS = ['userId', 'timestampMillis', 'cost', 'rule', 'req
 export type RequestField = (typeof REQUEST_FIELDS)[number];
 
 /**
- * The first field that is out of its bounds, whatever its type. Undefined if the request is well-formed. Listeners
+ * The first field that has a wrong type or is out of its bounds. Undefined if the request is well-formed. Listeners
  * and the decoders of messages between nodes refuse such requests; the code behind them relies on it. Whether a
  * timestamp is too far in the future needs a clock, so the leader checks that.
  */

@@ -20,7 +20,7 @@ export interface StatedRule {
 
 /** The numbers of a `CL.THROTTLE` command. `(maxBurst + 1) * periodMillis / count` is at most `WINDOW_MILLIS_MAX`. */
 export interface StatedThrottle {
-  /** What may be granted at once beyond the first request, 0 to `LIMIT_MAX - 1`. */
+  /** How many requests may be granted at once beyond the first request, 0 to `LIMIT_MAX - 1`. */
   readonly maxBurst: number;
   /** Grants per period, 1 to `LIMIT_MAX`. */
   readonly count: number;

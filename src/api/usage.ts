@@ -14,8 +14,8 @@ export const USAGE_OUTCOMES = ['allowed', 'denied', 'unavailable', 'degraded'] a
 /** One of `USAGE_OUTCOMES`. */
 export type UsageOutcome = (typeof USAGE_OUTCOMES)[number];
 /**
- * What a shadow rule would have done to requests that all other rules allowed. The answer itself came from the other
- * rules.
+ * The decisions that a shadow rule would have made about requests that all other rules allowed. The answer itself came
+ * from the other rules.
  */
 export const USAGE_SHADOWS = ['wouldAllow', 'wouldDeny'] as const;
 /**
@@ -49,7 +49,7 @@ export interface UsageQuery {
   readonly top: number;
 }
 
-/** Numbers of answers by outcome. Each answer counts once, whatever the cost of the request. */
+/** Numbers of answers by outcome. Each answer counts once, even if its request costs more than 1. */
 export type UsageCounts = Readonly<Record<UsageColumn, number>>;
 
 /** A key under a rule. The true count is between `count - error` and `count`. */

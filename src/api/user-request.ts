@@ -5,7 +5,7 @@ import type { PeekAnswer, PeekRequest } from './peek.ts';
 import type { RefundAnswer, RefundRequest } from './refund.ts';
 import type { AllowRequest } from './request.ts';
 
-/** Requests that share log entries: one entry holds many. */
+/** Requests of which one log entry holds many. */
 export type BatchedRequest = AllowRequest | RefundRequest;
 /** Requests that are decided by the log. */
 export type LoggedRequest = BatchedRequest | CustomerRequest;
@@ -14,7 +14,7 @@ export type UserRequest = LoggedRequest | PeekRequest;
 /** All answers to requests about one key. */
 export type UserAnswer = AllowAnswer | PeekAnswer | RefundAnswer | CustomerAnswer;
 
-/** What a partition answers: a `UserAnswer`, or to another node which node leads. */
+/** The answer of a partition: a `UserAnswer`, or, to another node, which node leads. */
 export type Answer =
   | UserAnswer
   /**

@@ -3,11 +3,11 @@
  * result is not a cluster before the last step, so an interrupted restore can be repeated and starts over.
  */
 import { assert } from '../../raft/assert.ts';
-import { labelsOf } from '../api/node-labels.ts';
+import { labelsOf } from '../api/node-address.ts';
 import { createCluster } from '../config/cluster-directory.ts';
 import { factsOf } from '../config/cluster-facts.ts';
 import { type ClusterConfig, validateConfig } from '../config/config.ts';
-import type { Introduction } from '../meta/cluster-state.ts';
+import type { Introduction, MetaState } from '../meta/cluster-state.ts';
 import type { CheckedBackup } from './check-backup.ts';
 import { fillFounder, restorationOf, type RestoredGroup } from './restore-founder.ts';
 
@@ -23,6 +23,8 @@ export interface RestoreInit {
    */
   readonly isComplete: boolean;
   readonly withoutTokens: boolean;
+  /** Called with each filled database and its state of group 0, before the result counts as a cluster. */
+  readonly filled: (database: string, state: MetaState) => Promise<void>;
 }
 
 /** A cluster that was restored. */
@@ -33,7 +35,7 @@ export interface Restored {
 
 /** Restores a backup. @throws ConfigError if there is a cluster already, BackupError, or errors of the databases */
 export async function restoreCluster(init: RestoreInit): Promise<Restored> {
-  const { backup, data, isComplete, withoutTokens } = init;
+  const { backup, data, isComplete, withoutTokens, filled } = init;
   const { partitions } = backup.manifest;
   const { version: _, ...rules } = backup.rules;
   const config = validateConfig({ ...init.config, partitions, rules });
@@ -42,15 +44,16 @@ export async function restoreCluster(init: RestoreInit): Promise<Restored> {
   const restoration = await restorationOf({ backup, facts, nodes, isComplete, withoutTokens });
   // The state of each group, read back from the first founder that has it.
   const readBack = new Map<number, RestoredGroup>();
-  await createCluster(data, config, async (database, nodeId) =>
-    fillFounder({
+  await createCluster(data, config, async (database, nodeId) => {
+    await fillFounder({
       database,
       nodeId,
       restoration,
       isDoubted: (group) => !readBack.has(group),
       restored: (each) => void readBack.set(each.group, each),
-    }),
-  );
+    });
+    await filled(database, restoration.record.state);
+  });
   const groups = [...readBack.values()].sort((a, b) => a.group - b.group);
   assert(groups.length === backup.manifest.groups.length, 'every group has founders that hold it');
   return { config, groups };

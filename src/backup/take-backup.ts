@@ -72,7 +72,7 @@ async function takeGroups(init: TakeBackupInit): Promise<Manifest> {
     if (clusterId !== cluster.clusterId || partitions !== cluster.partitions || hash !== cluster.hash)
       throw new BackupError('foreign', `group ${group} came from a node of another cluster, ${clusterId}`);
     const { fileBytes, stateHash } = taken.entry;
-    print(`group ${group} of ${partitions}: ${fileBytes} bytes, state ${stateHash}`);
+    print(`${contentsText(group)}: ${fileBytes} bytes, state ${stateHash}`);
     return taken;
   };
   let partitionCount = 1;
@@ -93,6 +93,11 @@ async function takeGroups(init: TakeBackupInit): Promise<Manifest> {
     takenAt: new Date().toISOString(),
     groups: [meta.entry, ...groups],
   };
+}
+
+/** What a group holds, for people: partitions are numbered from 0, and their groups from 1. */
+export function contentsText(group: number): string {
+  return `group ${group} (${group === META_GROUP ? 'nodes, rules and tokens' : `partition ${group - 1}`})`;
 }
 
 async function takeGroup(
@@ -117,7 +122,7 @@ async function takeGroup(
       if (!(error instanceof BackupError) || error.what === 'foreign') throw error;
       problem = error;
     }
-    print(`group ${group}: ${problem.message}: asking again`);
+    print(`${contentsText(group)}: ${problem.message}: asking again`);
   }
   throw problem ?? new BackupError('unreachable', `no node gave a snapshot of group ${group}`);
 }

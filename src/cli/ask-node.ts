@@ -1,10 +1,10 @@
 /**
- * Sends one HTTP request to a node, for the commands that ask a running cluster. It never retries, and reports failures
- * as a response too.
+ * Sends HTTP requests to a node, for the commands that ask a running cluster. `askNode` sends one request, never
+ * retries, and reports failures as a response too. `askUntilAccepted` repeats a change until it is decided.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { isDistrust } from '../tls/peer-connections.ts';
-import { nodeFetch, speaksTls } from './node-fetch.ts';
-import { authorization, TOKEN_VARIABLE } from './shown-token.ts';
+import { nodeFetch, speaksTls, authorization, TOKEN_VARIABLE } from './node-fetch.ts';
 
 /** A command failed: the cluster refused it, no node could be asked, or it was not finished in time. */
 export class ClusterCommandError extends Error {
@@ -65,7 +65,7 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     if (url.protocol === 'https:' && typeof code === 'string' && code !== 'ABORT_ERR' && isDistrust({ code }))
-      throw new ClusterCommandError(`${url.origin} ${distrust(code)}`);
+      throw new ClusterCommandError(`${url.origin} ${distrust(code, url)}`);
     const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
     if (url.protocol === 'http:' && !isTimeout && !isNoConnection(cause) && (await speaksTls(url)))
       throw new ClusterCommandError(
@@ -79,10 +79,12 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
   }
 }
 
-function distrust(code: string): string {
+function distrust(code: string, { hostname }: URL): string {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `has a certificate that is not for ${hostname}: use a name in the certificate, or issue it again with \`quorate certs issue <id> --hostname ${hostname}\``;
   return code === 'EPROTO'
     ? `does not speak TLS as it should (${code}): if it speaks none, give an http:// address and no --ca`
-    : `is not trusted (${code}): give the CA of the cluster with --ca, and a host that is in the certificate of the node`;
+    : `is not trusted (${code}): give the CA of the cluster with --ca`;
 }
 
 /** Returns true if no connection was made. If one was made and broke, the request may have been carried out. */
@@ -100,4 +102,41 @@ export function messageOf(body: NodeBody): string | undefined {
   const { message, error } = body;
   if (typeof message === 'string') return message;
   return typeof error === 'object' && error !== null ? messageOf(error as NodeBody) : undefined;
+}
+
+/** A change, and how long to try. */
+interface Accepting {
+  readonly url: URL;
+  readonly sent: Sent;
+  /** A time of `performance.now()`. */
+  readonly deadlineMillis: number;
+  /** The decision of group 0 about the change, for messages such as `not accepted yet`. */
+  readonly verb: 'accepted' | 'decided';
+  /** Makes the error for an address at which no node listens. @param message the reason */
+  readonly unreachable: (message: string) => ClusterCommandError;
+  readonly say: (line: string) => void;
+}
+
+const AGAIN_MILLIS = 500;
+/** Longest time for one answer. The node may wait for its log. */
+const CHANGE_MILLIS_MAX = 10_000;
+
+/**
+ * Sends a change to a node again and again until group 0 has decided. Sending it twice does no harm.
+ *
+ * @throws ClusterCommandError if the change is refused, no node could be asked, or there was no answer in time
+ */
+export async function askUntilAccepted(init: Accepting): Promise<void> {
+  const { url, sent, deadlineMillis, verb, unreachable, say } = init;
+  for (;;) {
+    const { status, body, isUnreachable } = await askNode(url, CHANGE_MILLIS_MAX, sent);
+    if (status === 200) return;
+    const message = messageOf(body) ?? `status ${status}`;
+    if (isUnreachable === true) throw unreachable(message);
+    if (status !== 0 && status !== 503) throw new ClusterCommandError(`${url.origin}: ${message}`);
+    if (performance.now() >= deadlineMillis)
+      throw new ClusterCommandError(`not ${verb} in time: ${message}; it may be asked again`, 'unfinished');
+    say(`not ${verb} yet (${message}); asking again`);
+    await delay(AGAIN_MILLIS);
+  }
 }

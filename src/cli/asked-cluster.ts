@@ -11,8 +11,7 @@ import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { resolvePath } from '../tls/credentials.ts';
 import { type Failed, noAnswer } from './answer-of.ts';
 import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
-import { listenerUrl } from './listener-url.ts';
-import { readAuthorities, trustOnly } from './node-fetch.ts';
+import { listenerUrl, readAuthorities, trustOnly } from './node-fetch.ts';
 import { DATA_DEFAULT, DATA_WORDS, directoryOption, nodeOption } from './options.ts';
 
 /** The options as given on the command line. */

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { NODES_MAX } from '../config/config.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
 import { CA, type ClusterOptions, NODE, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import type { RecoverOptions } from './recover-command.ts';
 import {
   BASE_PORT,
@@ -88,7 +88,7 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
     .option('--verify', 'only check the backup, and print what it contains')
     .option(...JSON_OPTION)
     .action(async (options: RestoreOptions) => {
-      const { restore } = await import('./restore-command.ts');
+      const { restore } = await import('./backup-command.ts');
       await restore({ ...options, print });
     });
   addRecoverCommand(program, print);

@@ -1,7 +1,7 @@
 /** `quorate certs`: its options and its output. */
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError } from 'commander';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import {
   type IssueOptions,
   keepApart,
@@ -61,13 +61,13 @@ export function addCertsCommands(program: Command): void {
     });
   explained(certs.command('issue'), {
     does: "make or renew a node's certificate and key: certs/node-<id>.crt and certs/node-<id>.key",
-    examples: ['quorate certs issue 4 --hostname 10.0.0.4 --hostname limits.internal'],
+    examples: ['quorate certs issue 4 --hostname limits.internal'],
   })
     .argument(...NODE_ID)
     .option(...DATA)
     .option(
       '--hostname <name>',
-      'a name or address by which clients reach the node; may be repeated (default: those in cluster.json)',
+      'one more name or address by which clients reach the node, besides those in cluster.json; may be repeated',
       hostOption,
       [],
     )

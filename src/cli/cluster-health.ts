@@ -1,10 +1,10 @@
-/** Finds problems of a cluster in the reports of its nodes, and what to do about each. Pure functions. */
-import type { ReportedPartition } from '../api/cluster-report.ts';
-import { listed } from './listed.ts';
-import { sharedPlaces } from './shared-places.ts';
+/**
+ * Finds problems of a cluster in the reports of its nodes, and what to do about each. Also how far an upgrade is. Pure
+ * functions.
+ */
+import type { ClusterReport, ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
+import { listed, bytesText } from './text-table.ts';
 import type { Survey, SurveyedNode } from './survey.ts';
-import { bytesText } from './text-table.ts';
-import { upgradeProgress } from './upgrade-progress.ts';
 
 /** A replica that lacks more entries has not caught up. Fewer are normal, because reports are half a second old. */
 export const LAG_ENTRIES_MAX = 10_000;
@@ -13,9 +13,9 @@ const FREE_FLOORS_MIN = 4;
 
 /** A problem, in words. */
 export interface Problem {
-  /** What is wrong. */
+  /** The problem itself. */
   readonly found: string;
-  /** What to do about it. */
+  /** The step that solves it. */
   readonly action: string;
   /** The problem goes away by itself. */
   readonly passes?: true;
@@ -53,7 +53,9 @@ export function healthOf({ report, nodes, failed }: Survey): Health {
   const up = new Set(nodes.filter(({ node }) => node.up).map(({ node }) => node.id));
   const partitions = partitionsHealth(report.partitions, up);
   const problems: Problem[] = nodes.flatMap(problemsOf);
-  const notes: string[] = failed.map(({ url, problem }) => `${url} was asked first: ${problem}`);
+  const notes: string[] = failed.map(
+    ({ url, problem }) => `${url} was asked first, without success: ${problem}`,
+  );
   problems.push(...partitionProblems(partitions));
   if (report.rules === null)
     problems.push({ found: 'no rules are known', action: 'check the logs of the nodes' });
@@ -100,8 +102,8 @@ function partitionProblems(health: PartitionsHealth): Problem[] {
     });
   if (restored.length > 0)
     problems.push({
-      found: `partition ${listed(restored)}: restored, so all requests are denied for a window of each rule`,
-      action: `wait ${Math.ceil(restoredMillis / 1_000)} s at most`,
+      found: `partition ${listed(restored)}: restored, so requests are denied for one window of their rule, and those that give a timestamp for longer`,
+      action: `wait; the longest ends in ${Math.ceil(restoredMillis / 1_000)} s`,
       passes: true,
     });
   return problems;
@@ -114,8 +116,8 @@ function problemsOf({ node, readiness, metrics, problem }: SurveyedNode): Proble
     found.push(
       up
         ? {
-            found: `node ${id} is up, but does not answer here (${problem})`,
-            action: 'let this machine reach its HTTP address',
+            found: `node ${id} is up, but does not answer here: ${problem}`,
+            action: 'mend that, or let this machine reach its HTTP address',
           }
         : { found: `node ${id} is down (${problem})`, action: 'start it again' },
     );
@@ -168,4 +170,87 @@ export function versionOf(metrics: SurveyedNode['metrics']): string | undefined 
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : 'unknown';
+}
+
+/**
+ * Finds partitions whose copies would fail together because they are on one host or in one zone, and describes them in
+ * sentences. A node without a label counts as a place of its own.
+ */
+export function sharedPlaces({ nodes, partitions }: Pick<ClusterReport, 'nodes' | 'partitions'>): string[] {
+  const zones = new Map(nodes.map((node) => [node.id, zoneOf(node, nodes)]));
+  const hosts = new Map(nodes.map(({ id, host }) => [id, host]));
+  const sharing = (places: ReadonlyMap<number, string | undefined>): number[] =>
+    partitions
+      .filter(({ replicas }) => {
+        const said = replicas.flatMap(({ node }) => places.get(node) ?? []);
+        return new Set(said).size < said.length;
+      })
+      .map(({ id }) => id);
+  const [onHost, inZone] = [sharing(hosts), sharing(zones)];
+  return [
+    ...(onHost.length > 0
+      ? [`partition ${listed(onHost)}: copies share a host, and fail with it; add nodes on other hosts`]
+      : []),
+    ...(inZone.length > 0
+      ? [
+          `partition ${listed(inZone)}: copies share a zone; once all have moved, no more than its nodes and hosts require`,
+        ]
+      : []),
+    ...contradictions(nodes),
+  ];
+}
+
+/** The zone of a node. A host is in one zone: that of its node with the lowest id that has a zone. */
+function zoneOf({ host, zone }: ReportedNode, nodes: readonly ReportedNode[]): string | undefined {
+  if (host === undefined) return zone;
+  const named = nodes.filter((node) => node.host === host && node.zone !== undefined);
+  return named.toSorted((a, b) => a.id - b.id)[0]?.zone;
+}
+
+function contradictions(nodes: readonly ReportedNode[]): string[] {
+  return nodes.flatMap((node) => {
+    const counts = zoneOf(node, nodes);
+    if (node.zone === undefined || node.zone === counts) return [];
+    return [
+      `node ${node.id} is labelled zone ${node.zone}, and its host ${node.host} is in zone ${counts} by another node; that counts`,
+    ];
+  });
+}
+
+/** The state of an upgrade. Versions are protocol versions. */
+export interface UpgradeProgress {
+  /** The version of the cluster. */
+  readonly version: number;
+  /** The highest version that any node speaks: the goal of the upgrade. */
+  readonly target: number;
+  /** Nodes that do not speak the target version, as far as is known. */
+  readonly behind: readonly ReportedNode[];
+  readonly isFinished: boolean;
+  /** The state and the next step, in a sentence. */
+  readonly text: string;
+}
+
+/**
+ * Finds out from the reports of the nodes how far an upgrade is, and what to do next. Returns undefined if the node that
+ * was asked knows nothing of its cluster yet.
+ */
+export function upgradeProgress({
+  clusterVersion: version,
+  nodes,
+}: ClusterReport): UpgradeProgress | undefined {
+  if (version === undefined) return undefined;
+  const target = Math.max(version, ...nodes.map(({ speaks }) => speaks ?? version));
+  const behind = nodes.filter(({ speaks, up }) => !up || (speaks ?? 0) < target);
+  const isFinished = version === target;
+  return { version, target, behind, isFinished, text: textOf({ version, target, behind, isFinished }) };
+}
+
+function textOf({ version, target, behind, isFinished }: Omit<UpgradeProgress, 'text'>): string {
+  if (isFinished) return `the cluster is at version ${version}, and no node speaks a higher one`;
+  if (behind.length === 0)
+    return `all nodes speak version ${target}, and the cluster is at ${version}: \`quorate upgrade finish\` ends the upgrade`;
+  const each = behind.map(({ id, up, speaks }) =>
+    up ? `node ${id} speaks ${speaks ?? 'an unknown one'}` : `node ${id} is down`,
+  );
+  return `an upgrade to version ${target} is under way (${each.join(', ')}): upgrade and start the other nodes, one after the other`;
 }

@@ -8,9 +8,8 @@ import { BackupError } from '../backup/backup-error.ts';
 import { chunksIn } from '../backup/chunk-stream.ts';
 import type { BackupSource } from '../backup/take-backup.ts';
 import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
-import { nodeFetch } from './node-fetch.ts';
+import { nodeFetch, authorization } from './node-fetch.ts';
 import { readKnownRules } from './rules-in-cluster.ts';
-import { authorization } from './shown-token.ts';
 
 const STATUS_MILLIS_MAX = 5_000;
 /**

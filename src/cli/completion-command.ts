@@ -3,7 +3,7 @@
  * themselves.
  */
 import { Argument, type Command } from 'commander';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];

@@ -26,7 +26,7 @@ import {
 } from './container-restore.ts';
 import { addContainerSecretsCommand } from './container-secrets.ts';
 import { containerSettings, type ContainerSettings } from './container-settings.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { exchange, type Other, serveRecord } from './founding-exchange.ts';
 import {
   type Founding,
@@ -41,7 +41,7 @@ import { runNode } from './run-node.ts';
 /** Adds `container` to the program. */
 export function addContainerCommand(program: Command, version: string, print: (line: string) => void): void {
   const container = explained(program.command('container'), {
-    does: 'run the node of this container, by its environment: see cluster/README.md',
+    does: 'run the node of this container, by its environment variables: see docs/operate/kubernetes.md#a-container',
     examples: ['QUORATE_CLUSTER_ID=limits QUORATE_HOST=quorate-{ordinal} quorate container'],
   }).action(async () => runContainer(await containerSettings(process.env), version));
   addContainerSecretsCommand(container, print);
@@ -93,7 +93,7 @@ async function prepare(
   if (known !== undefined) refuseFoundedWithout(settings, known);
   const backup = isWhole ? undefined : await backupToRestore(settings, known, say);
   const { zone } = settings;
-  // What this container reports to the others until they agree on the founding.
+  // The report of this container to the others until they agree on the founding.
   record = {
     ...record,
     ...(backup !== undefined && { backup: backup.sha256 }),

@@ -10,11 +10,12 @@ import { syncDirectory } from '../../storage/files.ts';
 import { BackupError } from '../backup/backup-error.ts';
 import { type CheckedBackup, checkBackup } from '../backup/check-backup.ts';
 import { fillFounder, restorationOf } from '../backup/restore-founder.ts';
+import { writeKnownMembers } from '../node/member-cache.ts';
 import { factsOf } from '../config/cluster-facts.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import type { ContainerSettings } from './container-settings.ts';
 import type { Founding } from './founding-record.ts';
-import { DENIED_TEXT, groupText, soundText } from './restored-text.ts';
+import { DENIED_TEXT, groupText, soundText } from './backup-command.ts';
 
 const FIELD = 'QUORATE_RESTORE_FROM';
 const UNFINISHED = '.restoring-';
@@ -135,6 +136,7 @@ export async function makeDatabase(
     isDoubted: () => true,
     restored: (each) => say(groupText(each)),
   });
+  await writeKnownMembers(unfinished, restoration.record.state);
   await rename(unfinished, database);
   await syncDirectory(dirname(database));
   say(DENIED_TEXT);

@@ -14,7 +14,7 @@ import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { drawToken } from '../config/token-secret.ts';
 import { authorityFiles, nodeFiles } from '../tls/certificate-files.ts';
 import { CA_KEY, DAYS, hostOption } from './certs-commands.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { nodeIdsIn } from './container-settings.ts';
 import { issueFor, keepApart, makeAuthorityFor } from './make-certificates.ts';
 import { directoryOption, integerFrom, JSON_OPTION } from './options.ts';
@@ -40,7 +40,7 @@ export interface ContainerSecretsOptions {
   readonly caKey?: string;
 }
 
-/** What was created. */
+/** The created files. */
 export interface ContainerSecrets {
   readonly clusterId: string;
   /** The directory that every container mounts. */

@@ -4,8 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { InvalidFieldError } from '../api/fields.ts';
-import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
-import { isLabel, LABEL_BOUND } from '../api/node-labels.ts';
+import { NODE_ID_MAX, type NodeAddress, validateNode, isLabel, LABEL_BOUND } from '../api/node-address.ts';
 import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 import { ConfigError, LOG_LEVELS, type LogLevel, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 import { LOG_FORMATS, type LogFormat } from './node-logger.ts';

@@ -1,7 +1,7 @@
 /** The options of `quorate customers`, and the requests that it makes. */
 import { type Command, Option } from 'commander';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { CUSTOMER_ID, durationOption, JSON_OPTION, type OverrideOption, overrideOption } from './options.ts';
 
 interface Asked extends ClusterOptions {

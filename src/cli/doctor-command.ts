@@ -16,7 +16,7 @@ import { fail, type Finding, ok, warn } from './finding.ts';
 import { DATA_DEFAULT } from './options.ts';
 import { survey } from './survey.ts';
 
-/** What to check. */
+/** The cluster and the nodes to check. */
 export interface DoctorCommandOptions extends ClusterOptions {
   /** The node to check. Absent: all nodes with a database in the directory. */
   readonly id?: number;

@@ -2,6 +2,8 @@
  * The `quorate doctor` checks of one node of this machine: database, disk, ports, certificates and listeners. It only
  * reads.
  */
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import { readFile, realpath } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { examineStore } from '../../storage/examine.ts';
@@ -11,10 +13,11 @@ import { nodeDirectory } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { hasTokens } from '../node/access.ts';
 import { readKnownMembers } from '../node/member-cache.ts';
+import { hostsOf } from './make-certificates.ts';
 import { readCredentials, resolvePath } from '../tls/credentials.ts';
 import { exposureOf } from '../tls/exposure.ts';
 import { askNode, messageOf } from './ask-node.ts';
-import { listenerUrl } from './listener-url.ts';
+import { listenerUrl } from './node-fetch.ts';
 import { fail, type Finding, ok, warn } from './finding.ts';
 import { discardsAtOnce, type Mount, mountOf } from './mounts.ts';
 import { bytesText } from './text-table.ts';
@@ -58,7 +61,10 @@ function storeFinding(id: number, store: Awaited<ReturnType<typeof examineStore>
     case 'inUse':
       return ok(check, 'open in a process, which checked it when it started');
     case 'sound':
-      return ok(check, 'not open, and sound from outside; each record is checked when the node starts');
+      return ok(
+        check,
+        'the node does not run; its files look whole, and it checks each record when it starts',
+      );
     case 'damaged':
       return fail(
         check,
@@ -148,7 +154,7 @@ async function portFindings(
           'choose an address of this machine and a port above 1023 in cluster.json',
         ),
       );
-    else if (name !== 'http' && isRunning) findings.push(ok(check, 'taken, and the node runs'));
+    else if (name !== 'http' && isRunning) findings.push(ok(check, 'in use, and this node runs'));
     else findings.push(await holderFinding(check, config, node, isRunning));
   }
   return findings;
@@ -170,7 +176,7 @@ async function holderFinding(
   }));
   const self: unknown = 'self' in answer.body ? answer.body['self'] : undefined;
   const found = typeof self === 'object' && self !== null && 'id' in self ? self.id : undefined;
-  if (found === node.id) return ok(check, 'held by this node');
+  if (found === node.id) return ok(check, 'in use by this node');
   if (found !== undefined) return fail(check, `${url} is held by node ${JSON.stringify(found)}`, stop);
   const said = messageOf(answer.body) ?? `status ${answer.status}`;
   return warn(
@@ -192,8 +198,9 @@ async function listenProblem({ host, port }: HostPort): Promise<string | undefin
 async function certificateFindings(
   directory: string,
   { tls, clusterId }: ClusterConfig,
-  { id: nodeId }: NodeAddress,
+  node: NodeAddress,
 ): Promise<Finding[]> {
+  const { id: nodeId } = node;
   if (tls === undefined) return [];
   const path = (file: string): string => resolvePath(file, directory, nodeId);
   const { ca, cert, key, listeners } = tls;
@@ -202,27 +209,31 @@ async function certificateFindings(
     {
       files: { ca: path(ca), cert: path(cert), key: path(key) },
       checks: { setting: 'tls', node: { clusterId, nodeId }, nowMillis },
+      isForClients: listeners === true,
     },
     ...(typeof listeners === 'object'
       ? [
           {
             files: { cert: path(listeners.cert), key: path(listeners.key) },
             checks: { setting: 'tls.listeners', nowMillis },
+            isForClients: true,
           },
         ]
       : []),
   ];
   return Promise.all(
-    sets.map(async ({ files, checks }) => {
+    sets.map(async ({ files, checks, isForClients }) => {
       const check = `node ${nodeId}: certificate of ${checks.setting}`;
       const issue = `issue another one, with \`quorate certs issue ${nodeId}\` for example`;
       try {
-        const { expiresMillis, isKeyShared } = await readCredentials(files, checks);
+        const { cert: pem, expiresMillis, isKeyShared } = await readCredentials(files, checks);
         const days = Math.floor((expiresMillis - nowMillis) / DAY_MILLIS);
         const found = `${files.cert} is valid for ${days} days`;
         if (days < CERTIFICATE_DAYS_MIN) return warn(check, found, issue);
         if (isKeyShared)
           return warn(check, `${found}; others may read ${files.key}`, `chmod 600 ${files.key}`);
+        const foreign = isForClients ? hostsOf(node).filter((host) => !isFor(pem, host)) : [];
+        if (foreign.length > 0) return warn(check, `${files.cert} is not for ${foreign.join(', ')}`, issue);
         return ok(check, found);
       } catch (error) {
         if (error instanceof ConfigError) return fail(check, error.message, issue);
@@ -230,6 +241,12 @@ async function certificateFindings(
       }
     }),
   );
+}
+
+/** Whether clients that reach a listener at this host accept its certificate (PEM). */
+function isFor(pem: string, host: string): boolean {
+  const certificate = new X509Certificate(pem);
+  return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
 }
 
 async function exposureFinding(database: string, config: ClusterConfig, node: NodeAddress): Promise<Finding> {

@@ -5,10 +5,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isClusterReport } from '../api/cluster-report.ts';
 import { noNodeAt } from './answer-of.ts';
-import { askNode, messageOf } from './ask-node.ts';
-import { askUntilAccepted } from './ask-until-accepted.ts';
+import { askNode, messageOf, askUntilAccepted } from './ask-node.ts';
 
-/** What to drain, and how long to wait. */
+/** The node to drain, and how long to wait. */
 export interface DrainCommandInit {
   /** The URL of any node of the cluster. */
   readonly node: string;

@@ -17,7 +17,7 @@ export const EXIT_FATAL = 70;
 /** The change was accepted, or may have been, and is not finished. Waiting longer may be enough. */
 export const EXIT_TEMPORARY = 75;
 
-/** What the exit codes mean for every command. Some commands replace a text by a more exact one. */
+/** The meaning of the exit codes for every command. Some commands replace a text by a more exact one. */
 export const EXIT_WORDS: Readonly<Record<number, string>> = {
   0: 'done, or no problem found',
   [EXIT_MISTAKES]: 'a check found a problem, or a request was denied',
@@ -58,7 +58,7 @@ const EXIT_OF_OUTCOME: Readonly<Record<ClusterCommandError['outcome'], number>> 
   unfinished: EXIT_TEMPORARY,
 };
 
-/** What to print, and the exit code. */
+/** The message to print, and the exit code. */
 export interface Explanation {
   readonly message: string;
   readonly exitCode: number;

@@ -5,12 +5,12 @@ export type FindingResult = 'ok' | 'warn' | 'fail';
 
 /** The result of one check. */
 export interface Finding {
-  /** What was checked, such as `node 2: disk`. */
+  /** The subject of the check, such as `node 2: disk`. */
   readonly check: string;
   readonly result: FindingResult;
-  /** What the check found. */
+  /** The result in words. */
   readonly found: string;
-  /** What to do. Absent: nothing. */
+  /** The step that solves it. Absent: none is needed. */
   readonly action?: string;
 }
 

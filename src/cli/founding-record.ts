@@ -4,11 +4,9 @@
  * unnoticed.
  */
 import { readTextIfAny, writeTextSynced } from '../../storage/files.ts';
-import type { Founder } from '../../storage/identity.ts';
-import { INCARNATION } from '../../storage/identity.ts';
+import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
-import { NODE_ID_MAX } from '../api/node-address.ts';
-import { labelAt } from '../api/node-labels.ts';
+import { NODE_ID_MAX, labelAt } from '../api/node-address.ts';
 import { drawIncarnation } from '../config/cluster-facts.ts';
 import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 

@@ -5,7 +5,12 @@ import { ConfigError } from '../config/config.ts';
 const OPTIONAL = ['resp', 'grpc'] as const;
 const PORT_MAX = 65_535;
 /** Names for messages. */
-const NAMES: Readonly<Record<string, string>> = { http: 'HTTP', peer: 'peers', resp: 'RESP', grpc: 'gRPC' };
+const NAMES: Readonly<Record<string, string>> = {
+  http: 'HTTP',
+  peer: 'peers',
+  resp: 'Redis protocol',
+  grpc: 'gRPC',
+};
 
 type Optional = (typeof OPTIONAL)[number];
 const NONE: Readonly<Record<Optional, string>> = { resp: '--no-resp', grpc: '--no-grpc' };

@@ -21,7 +21,7 @@ export const NODE_DAYS_MAX = 3_650;
 export interface IssueOptions {
   readonly data: string;
   readonly id: number;
-  /** Host names and addresses. Empty: those of the node in cluster.json. */
+  /** Host names and addresses, besides those of the node in cluster.json. */
   readonly hosts: readonly string[];
   readonly days: number;
   /** Path of the key of the CA. Absent: where it was created. */
@@ -51,9 +51,8 @@ export async function makeAuthorityFor(directory: string, clusterId: string): Pr
 /** Issues the certificate of a node. @throws ConfigError if there is no cluster or no CA, or the CA cannot sign */
 export async function makeNodeCertificate({ data, ...options }: IssueOptions): Promise<IssuedCertificate> {
   const { clusterId, nodes } = await clusterIn(data);
-  const hosts =
-    options.hosts.length > 0 ? options.hosts : hostsOf(nodes.find((node) => node.id === options.id));
-  return issueFor(data, clusterId, { ...options, hosts });
+  const own = hostsOf(nodes.find((node) => node.id === options.id));
+  return issueFor(data, clusterId, { ...options, hosts: [...new Set([...own, ...options.hosts])] });
 }
 
 /** Issues a certificate with the CA in `directory`. @throws ConfigError if there is no CA, or it cannot sign */
@@ -97,8 +96,8 @@ async function clusterIn(data: string): Promise<ClusterConfig> {
   throw new ConfigError(data, 'holds no cluster.json; the certificates need its cluster id');
 }
 
-/** The hosts at which the file says that the node is reached. */
-function hostsOf(node: NodeAddress | undefined): string[] {
+/** The hosts at which cluster.json says that the node is reached. */
+export function hostsOf(node: NodeAddress | undefined): string[] {
   if (node === undefined) return [];
   const addresses = Object.values(addressesOf(node));
   return [

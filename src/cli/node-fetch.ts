@@ -1,12 +1,14 @@
 /**
- * `fetch` for the listeners of nodes. Unlike the built-in one it can trust the CA of a cluster. With TLS it follows no
- * redirects.
+ * The URLs of the HTTP listeners of nodes, the token that commands send to them, and `fetch` for them. Unlike the
+ * built-in one it can trust the CA of a cluster. With TLS it follows no redirects.
  */
 import { readFile } from 'node:fs/promises';
+import { ConfigError, type ClusterConfig } from '../config/config.ts';
+import { partsOfToken } from '../api/token.ts';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
 import { connect } from 'node:tls';
-import { ConfigError } from '../config/config.ts';
+import { addressText, type NodeAddress } from '../api/node-address.ts';
 
 /** The request. */
 export interface FetchInit {
@@ -20,12 +22,12 @@ export interface FetchInit {
 export interface Trust {
   /** Certificate authorities in PEM, instead of those that Node trusts. */
   readonly ca: readonly string[];
-  /** Accept a valid certificate whatever host name it contains. */
+  /** Accept a valid certificate with any host name. */
   readonly anyHost?: true;
 }
 
 const BODY_STATUS_NONE: readonly (number | undefined)[] = [204, 304];
-/** One for the process, since a command talks to one cluster. */
+/** One for the process, because a command talks to one cluster. */
 let agent: Agent | undefined;
 
 /** From now on this process trusts only these authorities. */
@@ -92,4 +94,40 @@ export async function speaksTls({ hostname, port }: URL): Promise<boolean> {
     socket.once('error', () => end(false));
     socket.once('close', () => end(false));
   });
+}
+
+/** Returns the URL at which a node answers HTTP, with or without TLS as set in cluster.json. */
+export function listenerUrl({ http }: Pick<NodeAddress, 'http'>, tls: ClusterConfig['tls']): string {
+  return `${tls?.listeners === undefined ? 'http' : 'https'}://${addressText(http)}`;
+}
+
+/** The environment variable with the token. The token is not an option, because every process can read those of others. */
+export const TOKEN_VARIABLE = 'QUORATE_TOKEN';
+
+let tokenOfFile: string | undefined;
+
+/** Uses the token in the file `path` instead of the one in the environment. @throws ConfigError if the file has none */
+export async function showTokenOf(path: string): Promise<void> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw new ConfigError('--token-file', `cannot be read: ${why} at ${path}`);
+  }
+  tokenOfFile = checked(text.trim(), `--token-file ${path}`);
+}
+
+/** The header with the token; empty without a token. @throws ConfigError if the token is malformed */
+export function authorization(): { readonly authorization?: string } {
+  const text = process.env[TOKEN_VARIABLE]?.trim() ?? '';
+  const token = tokenOfFile ?? (text === '' ? undefined : checked(text, TOKEN_VARIABLE));
+  return token === undefined ? {} : { authorization: `Bearer ${token}` };
+}
+
+/** The message does not repeat the text, because it may be another secret. */
+function checked(text: string, where: string): string {
+  if (partsOfToken(text) === undefined)
+    throw new ConfigError(where, 'must hold a token as it was printed: qt_, an id, _ and a secret');
+  return text;
 }

@@ -145,7 +145,8 @@ class Session {
       this.#follow(url, body);
       return body;
     }
-    this.#say(`${problem}; asking again until ${this.#until}`);
+    // Without this, the last line would blame a node that had only the rest of the time to answer.
+    if (Date.now() < this.#deadline) this.#say(`${problem}; asking again until ${this.#until}`);
     return undefined;
   }
 

@@ -1,11 +1,10 @@
 /** The options of `quorate nodes`, and the changes that it requests. */
 import type { Command } from 'commander';
-import type { NodeAddress } from '../api/node-address.ts';
+import { type NodeAddress, labelsOf } from '../api/node-address.ts';
 import type { LabelChange } from '../api/cluster-change.ts';
-import { labelsOf } from '../api/node-labels.ts';
 import { ClusterCommandError } from './ask-node.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { changeNodes, type NodesCommandInit } from './nodes-command.ts';
 import { HOST, HTTP, JSON_OPTION, NODE_ID, PEER, timeoutOption, ZONE } from './options.ts';
 

@@ -1,12 +1,12 @@
-/** The options of `quorate status`, `doctor`, `top` and `drain`. */
+/** The options of `quorate status`, `doctor`, `top`, `drain` and `upgrade`. */
 import type { Command } from 'commander';
-import { type ClusterOptions, clusterOf, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
-import { packageVersion } from './command-line.ts';
-import { EXIT_MISTAKES, EXIT_TEMPORARY } from './explain-error.ts';
-import { integerFrom, JSON_OPTION, NODE_ID, timeoutOption } from './options.ts';
+import { type ClusterOptions, nodeOf, withCluster, clusterOf } from './asked-cluster.ts';
+import { explained, packageVersion } from './command-line.ts';
+import { EXIT_TEMPORARY, EXIT_MISTAKES } from './explain-error.ts';
+import { JSON_OPTION, timeoutOption, integerFrom, NODE_ID } from './options.ts';
 
 const DRAIN_MILLIS = 60_000;
+const FINISH_MILLIS = 60_000;
 const INTERVAL_MILLIS = 1_000;
 const intervalOption = integerFrom(100, 60_000);
 
@@ -30,7 +30,7 @@ function overwrite(lines: readonly string[]): void {
   process.stdout.write(`\u001B[H${lines.map((line) => `${line}\u001B[K`).join('\n')}\n\u001B[J`);
 }
 
-/** Adds these commands to the program. */
+/** Adds the commands `status`, `doctor`, `top` and `drain` to the program. */
 export function addOperationsCommands(program: Command, print: (line: string) => void): void {
   addDrain(program, print);
   withCluster(
@@ -106,5 +106,39 @@ function addDrain(program: Command, print: (line: string) => void): void {
       const wanted = { id, isDraining: undo !== true, wait, timeoutMillis };
       const outcome = await drainNode({ ...options, ...wanted, node, print });
       if (outcome === 'pending') process.exitCode = EXIT_TEMPORARY;
+    });
+}
+
+/** Adds `upgrade` to the program. */
+export function addUpgradeCommands(program: Command, print: (line: string) => void): void {
+  const upgrade = explained(program.command('upgrade'), {
+    does: 'show the progress of a rolling upgrade, or finish it when all nodes run the new version',
+    examples: ['quorate upgrade status'],
+  });
+  withCluster(
+    explained(upgrade.command('status'), {
+      does: 'show which version the cluster and its nodes are at',
+      exits: { 0: 'there is nothing to do', 75: 'an upgrade is not finished' },
+      examples: ['quorate upgrade status'],
+    }),
+  )
+    .option(...JSON_OPTION)
+    .action(async (options: Asked) => {
+      const { showUpgrade } = await import('./upgrade-command.ts');
+      const shown = await showUpgrade({ ...options, node: await nodeOf(options), print });
+      if (shown === 'unfinished') process.exitCode = EXIT_TEMPORARY;
+    });
+  withCluster(
+    explained(upgrade.command('finish'), {
+      does: 'raise the version of the cluster to that of its nodes, for good: nodes of older versions can no longer take part',
+      exits: { 0: 'done', 75: 'not finished within --timeout; run it again' },
+      examples: ['quorate upgrade finish'],
+    }),
+  )
+    .option(...timeoutOption, FINISH_MILLIS)
+    .option(...JSON_OPTION)
+    .action(async ({ timeout: timeoutMillis, ...options }: Asked & { timeout: number }) => {
+      const { finishUpgrade } = await import('./upgrade-command.ts');
+      await finishUpgrade({ ...options, node: await nodeOf(options), timeoutMillis, print });
     });
 }

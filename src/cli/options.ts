@@ -1,15 +1,14 @@
 /** Parsers and texts of the command-line options that several commands have. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { addressText, type HostPort, NODE_ID_MAX, readAddress } from '../api/node-address.ts';
+import { InvalidArgumentError, Option } from 'commander';
+import { addressText, type HostPort, NODE_ID_MAX, readAddress, labelAt } from '../api/node-address.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
 import { NODES_MAX } from '../config/config.ts';
 import { BLOCK_MILLIS_MAX } from '../api/customer-record.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { InvalidFieldError } from '../api/fields.ts';
-import { labelAt } from '../api/node-labels.ts';
 import { TOKEN_ID, TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
-import { InvalidArgumentError, Option } from 'commander';
 
 /** gRPC has the highest ports: base port + 3000 + node id. */
 const BASE_PORT_MAX = 65_535 - 3_000 - NODES_MAX;
@@ -123,7 +122,7 @@ export const BASE_PORT = [
 /** The option `--insecure`. */
 export const INSECURE = [
   '--insecure',
-  'listen on addresses that other machines reach without TLS: anybody there can use it or pose as a node',
+  'start without TLS and tokens, even on addresses that other machines reach: anybody there can use it or pose as a node',
 ] as const;
 /** Parses the name of a token. */
 export function nameOption(text: string): string {

@@ -3,12 +3,11 @@
  * yet.
  */
 import type { Command } from 'commander';
-import type { HostPort } from '../api/node-address.ts';
-import { labelsOf } from '../api/node-labels.ts';
+import { type HostPort, labelsOf } from '../api/node-address.ts';
 import { createCluster, readCluster } from '../config/cluster-directory.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { drawToken } from '../config/token-secret.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { joinCluster } from './join-cluster.ts';
 import { type JoiningNode, listenersText, withListeners } from './join-listeners.ts';
 import { keepApart, makeAllCertificates } from './make-certificates.ts';

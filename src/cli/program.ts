@@ -2,19 +2,17 @@
 import type { Command } from 'commander';
 import { addBackupCommands } from './backup-program.ts';
 import { addCertsCommands } from './certs-commands.ts';
-import { explained } from './command-help.ts';
-import { newCommand } from './command-line.ts';
+import { explained, newCommand } from './command-line.ts';
 import { addCompletionCommand } from './completion-command.ts';
 import { addContainerCommand } from './container-command.ts';
 import { addCustomersCommands } from './customers-program.ts';
 import { addNodesCommands } from './nodes-program.ts';
-import { addOperationsCommands } from './operations-program.ts';
+import { addOperationsCommands, addUpgradeCommands } from './operations-program.ts';
 import { addInitCommand, addJoinCommand } from './prepare-program.ts';
 import { addRulesCommands } from './rules-program.ts';
 import { addNodeCommand } from './run-node.ts';
-import { showTokenOf } from './shown-token.ts';
+import { showTokenOf } from './node-fetch.ts';
 import { addTokensCommands } from './tokens-program.ts';
-import { addUpgradeCommands } from './upgrade-program.ts';
 import { addUsersCommands } from './users-program.ts';
 import { EXIT_WORDS } from './explain-error.ts';
 

@@ -11,7 +11,7 @@ import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { clusterOf } from './asked-cluster.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
-import { listenerUrl } from './listener-url.ts';
+import { listenerUrl } from './node-fetch.ts';
 
 /** The options of `quorate recover`. */
 export interface RecoverOptions {

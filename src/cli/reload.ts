@@ -1,6 +1,6 @@
 /**
- * What a node does on SIGHUP: it reads its configuration again, applies the settings that can change at run time, and
- * logs for each changed field whether it is in force or needs a restart. A wrong configuration changes nothing.
+ * The reload of a node on SIGHUP: it reads its configuration again, applies the settings that can change at run time,
+ * and logs for each changed field whether it is in force or needs a restart. A wrong configuration changes nothing.
  */
 import { type Logger, pino } from 'pino';
 import { type ClusterConfig, ConfigError, LOG_LEVEL_DEFAULT } from '../config/config.ts';

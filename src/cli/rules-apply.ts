@@ -1,19 +1,20 @@
 /**
- * `quorate rules apply` and the comparison with a cluster: checks a document of rules, prints what it changes, and
- * replaces the rules of the cluster.
+ * The commands for the rules of a running cluster: `quorate rules apply` checks a document, prints what it changes, and
+ * replaces the rules. The comparison with a cluster changes nothing, and neither does `quorate rules show`.
  */
 import type { Rule } from '../api/rule.ts';
+import { documentText } from '../rules/document-text.ts';
+import { printable } from '../rules/mistakes.ts';
+import { definitionsOfTable } from '../rules/table-form.ts';
+import { ruleInWords, number } from '../rules/words.ts';
+import { type KnownRules, readKnownRules, type AppliedRules, sendRules } from './rules-in-cluster.ts';
 import { RULES_DOCUMENT_BYTES_MAX } from '../api/rules-change.ts';
 import { diffRules, type RuleChange } from '../rules/diff.ts';
-import { printable } from '../rules/mistakes.ts';
 import { readRules } from '../rules/read-rules.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
-import { definitionsOfTable } from '../rules/table-form.ts';
-import { number } from '../rules/words.ts';
 import { ClusterCommandError } from './ask-node.ts';
 import { printChanges, type RulesCommandOptions } from './rules-command.ts';
 import { bytesOf, counted, printFindings } from './rules-file.ts';
-import { type AppliedRules, type KnownRules, readKnownRules, sendRules } from './rules-in-cluster.ts';
 
 const ORDERED_NOTE =
   'note: rules of nested descriptors are for gateways, which ask over gRPC or POST /json; they limit no other requests';
@@ -24,7 +25,7 @@ export interface ClusterRulesOptions extends RulesCommandOptions {
   readonly node: string;
 }
 
-/** What to apply. */
+/** The cluster to change, and how. */
 export interface ApplyRulesOptions extends ClusterRulesOptions {
   /** Apply only if this version is in force. Absent: the version that the changes were compared with. */
   readonly ifVersion?: number;
@@ -125,4 +126,34 @@ function printApplied(
     print(
       `version ${version} is accepted; ${counted(pending.length, 'partition')} (${pending.map(number).join(', ')}) will use it when they have a leader`,
     );
+}
+
+/**
+ * Prints the rules as a document that can be edited and applied. @throws ClusterCommandError if the cluster cannot be
+ * asked
+ */
+export async function showRules({ node, json, print }: ClusterRulesOptions): Promise<void> {
+  const known = await readKnownRules(node);
+  if (json === true) {
+    const { version, definitions, rules } = known;
+    print(JSON.stringify({ version, ...(definitions && { definitions }), rules }, null, 2));
+    return;
+  }
+  print(`# version ${known.version} of the rules, as ${node} says`);
+  for (const line of linesOf(known)) print(printable(line));
+}
+
+/** Rules without a document are printed as comments. */
+function linesOf({ definitions, rules }: KnownRules): string[] {
+  if (definitions === undefined)
+    return [
+      '# They did not come as a document: `quorate rules apply rules.yaml` puts one in their place.',
+      ...rules.map(({ id, limit, windowMillis }) => `# ${id}: ${limit} per ${windowMillis} ms`),
+    ];
+  const text = documentText(definitions);
+  if (text !== undefined) return text.trimEnd().split('\n');
+  return [
+    '# Some are of nested descriptors, as envoyproxy/ratelimit has them: keep the file that they came from.',
+    ...definitions.map((rule) => `# ${rule.id}: ${ruleInWords(rule)}`),
+  ];
 }

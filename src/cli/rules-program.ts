@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { ConfigError } from '../config/config.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { EXIT_MISTAKES, EXIT_TEMPORARY } from './explain-error.ts';
 import { integerOption, JSON_OPTION } from './options.ts';
 
@@ -27,7 +27,7 @@ export function addRulesCommands(program: Command, print: (line: string) => void
   )
     .option(...JSON_OPTION)
     .action(async (options: Asked) => {
-      const { showRules } = await import('./rules-show.ts');
+      const { showRules } = await import('./rules-apply.ts');
       await showRules({ ...options, node: await nodeOf(options), print });
     });
   explained(rules.command('check'), {

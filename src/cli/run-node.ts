@@ -15,8 +15,7 @@ import type { QuorateNode } from '../node/node.ts';
 import { listeningAt } from '../node/peer-addresses.ts';
 import { exposureOf, type Safeguards } from '../tls/exposure.ts';
 import { openNodeTls } from '../tls/node-tls.ts';
-import { explained } from './command-help.ts';
-import { complain } from './command-line.ts';
+import { explained, complain } from './command-line.ts';
 import { EXIT_FATAL, explain } from './explain-error.ts';
 import { LOG_FORMATS, type LogFormat, openLogger } from './node-logger.ts';
 import { DATA, INSECURE, NODE_ID } from './options.ts';
@@ -136,8 +135,10 @@ export function addNodeCommand(program: Command, version: string): void {
     does: 'run one node of the cluster in a directory, until SIGTERM or Ctrl-C',
     exits: {
       0: 'it was stopped',
+      1: 'it was stopped, and did not end in time or ended with an error',
       64: 'it cannot start with this configuration',
-      70: 'its database cannot be trusted',
+      69: 'a port is in use by another program',
+      70: 'its database cannot be opened or trusted, or another process uses it',
     },
     examples: ['quorate node 1', 'quorate node 1 --data ./data --log-level warn'],
   })

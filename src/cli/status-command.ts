@@ -74,7 +74,7 @@ function leadersText(gatheredOn: number | undefined): string {
   if (gatheredOn === undefined)
     return 'leaders: each partition is led by the node that its placement prefers';
   return gatheredOn === 0
-    ? 'leaders: spread, as one node that led all would be too busy, or none may'
+    ? 'leaders: spread over the nodes, because one node was too busy to lead all, or no node may lead all'
     : `leaders: gathered on node ${gatheredOn} on purpose: it can carry the load, and one disk write serves many requests`;
 }
 
@@ -134,7 +134,7 @@ function shown({ node, readiness, metrics }: SurveyedNode, { report }: Survey): 
     leads: report.partitions.filter(({ leader }) => leader === id).length,
     version: versionOf(metrics) ?? null,
     incarnation,
-    clock,
+    clock: up ? clock : null,
     clockPpm: Object.fromEntries(rates),
     diskFreeBytes: metrics?.value('quorate_disk_free_bytes') ?? null,
     databaseBytes: metrics?.value('quorate_disk_bytes') ?? null,

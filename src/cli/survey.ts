@@ -2,14 +2,12 @@
  * Collects the reports of all nodes of a running cluster: the list of nodes from the first one that answers, and from
  * each node its own state. Nodes that do not answer are in the result. It judges nothing.
  */
-import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
-import { isClusterReport } from '../api/cluster-report.ts';
+import { type ClusterReport, type ReportedNode, isClusterReport } from '../api/cluster-report.ts';
 import type { AskedCluster } from './asked-cluster.ts';
 import { type Failed, noAnswer } from './answer-of.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
-import { nodeFetch } from './node-fetch.ts';
+import { nodeFetch, authorization } from './node-fetch.ts';
 import { Readings } from './prometheus-text.ts';
-import { authorization } from './shown-token.ts';
 
 const ANSWER_MILLIS_MAX = 2_000;
 

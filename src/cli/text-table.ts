@@ -1,4 +1,4 @@
-/** Formats tables and byte counts for the terminal. */
+/** Formats tables, byte counts and lists of ids for the terminal. */
 
 /**
  * Returns the rows as lines with aligned columns.
@@ -26,4 +26,12 @@ export function bytesText(bytes: number): string {
     unit += 1;
   }
   return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit] ?? ''}`;
+}
+
+const LISTED_MAX = 10;
+
+/** The ids separated by commas, with the rest as a number if there are many. */
+export function listed(ids: readonly number[]): string {
+  const more = ids.length > LISTED_MAX ? ` and ${ids.length - LISTED_MAX} others` : '';
+  return `${ids.slice(0, LISTED_MAX).join(', ')}${more}`;
 }

@@ -15,7 +15,7 @@ export interface TokensCommandOptions {
   readonly print: (line: string) => void;
 }
 
-/** `pending`: it is done, but some nodes could not be told yet. */
+/** `pending`: it is done, but some nodes do not know it yet. */
 export type TokensOutcome = 'done' | 'pending';
 
 /** @throws ClusterCommandError `unfinished` if a token may exist that nobody has seen */

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { ROLES, TOKEN_NAME_BYTES_MAX, type TokenAsked } from '../api/token.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { EXIT_TEMPORARY } from './explain-error.ts';
 import { JSON_OPTION, nameOption, tokenIdOption } from './options.ts';
 

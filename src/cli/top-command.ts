@@ -86,7 +86,7 @@ function sampleOf(before: Reading, after: Reading, top: Sample['top']): Sample {
   const buckets = new Map<string, number>();
   const nodes = after.found.nodes.map((now) => {
     const earlier = before.found.nodes.find(({ node }) => node.id === now.node.id);
-    // Without an earlier reading of the node, its counters would look as if everything happened just now.
+    // Without an earlier reading of the node, all that it ever counted would seem to have happened just now.
     if (now.metrics !== undefined && earlier?.metrics !== undefined) {
       add(outcomes, grownBy('quorate_decisions_total', 'outcome', earlier.metrics, now.metrics));
       add(buckets, grownBy('quorate_http_request_seconds_bucket', 'le', earlier.metrics, now.metrics));

@@ -1,9 +1,8 @@
 /** `quorate upgrade`: shows how far a rolling upgrade is, and finishes it. It can be repeated at any time. */
 import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
-import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
-import { askUntilAccepted } from './ask-until-accepted.ts';
+import { askNode, ClusterCommandError, messageOf, askUntilAccepted } from './ask-node.ts';
 import { textTable } from './text-table.ts';
-import { type UpgradeProgress, upgradeProgress } from './upgrade-progress.ts';
+import { type UpgradeProgress, upgradeProgress } from './cluster-health.ts';
 
 /** Which node to ask, and how to print. */
 export interface UpgradeStatusInit {

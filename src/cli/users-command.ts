@@ -3,7 +3,7 @@
  * node of a running cluster.
  */
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
-import { UNMATCHED } from '../api/unmatched.ts';
+import { UNMATCHED } from '../api/refusals.ts';
 import { answerOf, answerOfChange } from './answer-of.ts';
 import { askNode, type NodeBody, type Sent } from './ask-node.ts';
 import { textTable } from './text-table.ts';
@@ -89,7 +89,7 @@ const CHANGES = {
   unblock: { method: 'DELETE', path: 'block', said: 'is not blocked' },
   reset: { method: 'POST', path: 'reset', said: 'is reset: its grants are no longer counted' },
 } as const;
-/** What an operator can do to a key. */
+/** The actions of an operator on a key. */
 export type UserChange = keyof typeof CHANGES;
 
 /**

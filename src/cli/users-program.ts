@@ -4,7 +4,7 @@ import { COST_MAX } from '../api/request.ts';
 import { FIXED_LIMIT_MAX } from '../api/rule.ts';
 import { ConfigError } from '../config/config.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
-import { explained } from './command-help.ts';
+import { explained } from './command-line.ts';
 import { EXIT_MISTAKES } from './explain-error.ts';
 import {
   descriptorOption,

@@ -2,6 +2,7 @@
  * Runs callbacks when an `AbortSignal` aborts. It adds a single listener to each signal, however many calls wait with
  * it, because Node scans all listeners of a signal each time one is added.
  */
+
 /** The part of an `AbortSignal` that the client uses. */
 export interface AbortSignalLike {
   readonly aborted: boolean;

@@ -30,7 +30,7 @@ export function heardOf(result: ExchangeResult, count: number): readonly Heard[]
 
 /**
  * Reads a response that refuses the whole batch. An error in one single request is in the list of answers instead.
- * Returns undefined if the response does not look like one of a Quorate node: a proxy in between may have passed the
+ * Returns undefined if the response does not have the form of a Quorate node: a proxy in between may have passed the
  * batch on, so the requests may have been counted.
  */
 function readRefusal(status: number, body: Readonly<Record<string, unknown>> = {}): Heard | undefined {

@@ -1,5 +1,5 @@
 /**
- * What the client needs from outside: clock, timers, randomness and transport. Tests replace it, so that the rest of
+ * The surroundings of the client: clock, timers, randomness and transport. Tests replace it, so that the rest of
  * the client is deterministic.
  */
 import { randomUUID } from 'node:crypto';

@@ -1,5 +1,6 @@
 /**
- * `@quorate/client/fastify`: a hook that limits routes of Fastify 4 and 5, one by one or all. Fastify itself is not imported.
+ * `@quorate/client/fastify`: a hook that limits routes of Fastify 4 and 5, one by one or all. Fastify itself is not
+ * imported.
  *
  * @example
  * import { QuorateClient } from '@quorate/client';
@@ -48,7 +49,7 @@ export function rateLimit<R extends FastifyRequestLike>(
     if (!verdict.passes) {
       reply.code(verdict.status);
       reply.send(verdict.body);
-      // Returning the reply tells Fastify that the request is answered.
+      // To Fastify, a returned reply means that the request is answered.
       return reply;
     }
     if (verdict.waitMillis > 0) await delay(verdict.waitMillis);

@@ -24,7 +24,7 @@ export type Heard =
   /** There was no readable answer. If `isSent` is false, nothing reached a node. */
   | { readonly kind: 'silent'; readonly isSent: boolean; readonly error: Error };
 
-/** What is known about the request. */
+/** The facts about the request. */
 export interface Asked {
   /** The request has an id. */
   readonly isRepeatable: boolean;
@@ -36,7 +36,7 @@ export interface Asked {
   readonly leftMillis: number;
 }
 
-/** What to do next. */
+/** The next step. */
 export type NextStep =
   | { readonly kind: 'answer'; readonly answer: PermitAnswer }
   | { readonly kind: 'error'; readonly error: QuorateError }

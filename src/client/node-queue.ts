@@ -4,7 +4,7 @@
  */
 import { BATCH_BYTES_MAX } from './batch.ts';
 
-/** What the queue needs to know of a request. */
+/** The part of a request that the queue needs. */
 export interface Queued {
   /** The request as JSON text. `bytes` is its length in UTF-8. */
   readonly body: string;

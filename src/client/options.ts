@@ -53,7 +53,7 @@ export interface ClientOptions {
    * reach the nodes at other addresses.
    */
   readonly direct?: boolean;
-  /** What to answer if the cluster cannot decide. Default `closed`. */
+  /** The answer if the cluster cannot decide. Default `closed`. */
   readonly failMode?: FailMode;
   /** Largest number of open requests: 1 to 1,000,000, default 10,000. One more throws `OverloadedError`. */
   readonly openRequestsMax?: number;

@@ -5,14 +5,14 @@
 import { createHash } from 'node:crypto';
 import { USER } from '../api/descriptors.ts';
 import { invalidInQuestion, invalidInUser } from '../api/question.ts';
-import { UNMATCHED } from '../api/unmatched.ts';
+import { UNMATCHED } from '../api/refusals.ts';
 import { InvalidRequestError } from './errors.ts';
 import type { FailMode } from './options.ts';
 
 const SUBJECT_LENGTH_MAX = 512;
 
 interface Asked {
-  /** What the request costs: 1 to 1,000,000, default 1. */
+  /** The cost of the request: 1 to 1,000,000, default 1. */
   readonly cost?: number | undefined;
   /** When the request happened, by your clock. Only for rules that count by the time of the request. */
   readonly timestampMillis?: number | undefined;
@@ -56,7 +56,7 @@ export interface PermitReceipt {
 /** A shadow rule that would have denied the request. */
 export interface ShadowDenial {
   readonly rule: string;
-  /** What the rule counts, such as `user=ada`. */
+  /** The key that the rule counts, such as `user=ada`. */
   readonly key: string;
   readonly limit: number;
   /** Absent: waiting would not have helped. */
@@ -71,7 +71,7 @@ interface Tried {
 /** The status of the limit that decided. Durations are in milliseconds. */
 export interface PermitLimit {
   readonly rule: string;
-  /** What the rule counts, such as `user=ada`. Absent if the node did not report it. */
+  /** The key that the rule counts, such as `user=ada`. Absent if the node did not report it. */
   readonly key?: string;
   readonly limit: number;
   /** Absent if a node of an older version answered. */

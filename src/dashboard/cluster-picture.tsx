@@ -5,8 +5,7 @@
 import type { JSX } from 'preact';
 import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/monitoring.ts';
-import { lagIn, nodeStateOf } from './node-state.ts';
-import { isHeldBy, LAG_MIN, lagOf, movesOf } from './replicas.ts';
+import { lagIn, nodeStateOf, isHeldBy, LAG_MIN, lagOf, movesOf } from './cluster-state.ts';
 import { bytes, clockTime, counted, millis, partsPerMillion, percent, wholeNumber } from './words.ts';
 
 /** Most tiles on a card. A node with more partitions shows only those that are not healthy. */
@@ -83,7 +82,7 @@ function Memory({ used, max }: { readonly used: number; readonly max: number }):
       <dt>memory</dt>
       <dd>
         {bytes(used)} of {bytes(max)} ({percent(fraction)})
-        <svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+        <svg class="fraction" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
           <rect class="track" width="100" height="6" />
           <rect class={fraction > 0.8 ? 'denied' : 'used'} width={100 * fraction} height="6" />
         </svg>

@@ -2,8 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/monitoring.ts';
-import { lagIn, nodeStateOf } from './node-state.ts';
-import { lagOf, placeInWords } from './replicas.ts';
+import { lagIn, nodeStateOf, lagOf, placeInWords } from './cluster-state.ts';
 import { bytes, clockTime, millis, partsPerMillion, wholeNumber } from './words.ts';
 
 /** Most rows of the partition table. */

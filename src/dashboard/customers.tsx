@@ -13,7 +13,8 @@ function pathOf(customer: string): string {
   return `/v1/customers/${encodeURIComponent(customer)}`;
 }
 
-interface LookedUp {
+/** The customer that the view shows. */
+interface Shown {
   readonly id: string;
   readonly answer: Answer;
 }
@@ -49,11 +50,11 @@ function Reported({ customer }: { readonly customer: Customer }): JSX.Element {
   );
 }
 
-/** Looks up customers by id. */
+/** Finds customers by id. */
 export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
-  const [peeked, setPeekedKey] = useState<LookedUp>();
+  const [shown, setShown] = useState<Shown>();
   const [words, setWords] = useState('');
-  const peek = async (id: string): Promise<void> => setPeekedKey({ id, answer: await ask(pathOf(id)) });
+  const read = async (id: string): Promise<void> => setShown({ id, answer: await ask(pathOf(id)) });
   const change = async (
     id: string,
     method: 'PUT' | 'DELETE',
@@ -62,32 +63,32 @@ export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
   ): Promise<void> => {
     const answer = await ask(pathOf(id), { method, ifMatch, body });
     setWords(answer.status === 200 ? 'Done: every node applies it.' : messageOf(answer));
-    await peek(id);
+    await read(id);
   };
   const { sought } = useRoute();
   useEffect(() => {
     setWords('');
-    setPeekedKey(undefined);
-    if (sought !== '') void peek(sought);
+    setShown(undefined);
+    if (sought !== '') void read(sought);
   }, [sought]);
   const find = (id: string): void => {
-    if (id === sought) void peek(id);
+    if (id === sought) void read(id);
     else location.hash = viewHref('customers', id);
   };
-  const key = peeked && keyText([[CUSTOMER, peeked.id]]);
-  const customer = peeked && customerIn(peeked.answer);
-  const isUnknown = peeked?.answer.status === 404;
+  const key = shown && keyText([[CUSTOMER, shown.id]]);
+  const customer = shown && customerIn(shown.answer);
+  const isUnknown = shown?.answer.status === 404;
   return (
     <>
       <Lookup key={sought} label="Customer id" example="acme" value={sought} found={find} />
-      {peeked !== undefined && customer === undefined && (
+      {shown !== undefined && customer === undefined && (
         <p class={`message ${isUnknown ? '' : 'bad'}`} role="status">
-          {messageOf(peeked.answer)}
+          {messageOf(shown.answer)}
         </p>
       )}
-      {peeked !== undefined && (customer !== undefined || isUnknown) && (
+      {shown !== undefined && (customer !== undefined || isUnknown) && (
         <section class="panel" aria-labelledby="customer-title">
-          <h2 id="customer-title">{peeked.id}</h2>
+          <h2 id="customer-title">{shown.id}</h2>
           {customer !== undefined && <Reported customer={customer} />}
           {key !== undefined && (
             <p>
@@ -98,10 +99,10 @@ export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
           )}
           {role === 'admin' && (
             <CustomerForm
-              key={`${peeked.id} ${customer?.version ?? 0}`}
+              key={`${shown.id} ${customer?.version ?? 0}`}
               customer={customer}
-              save={(body) => void change(peeked.id, 'PUT', peeked.answer.etag ?? '"0"', body)}
-              remove={() => void change(peeked.id, 'DELETE', peeked.answer.etag ?? '"0"')}
+              save={(body) => void change(shown.id, 'PUT', shown.answer.etag ?? '"0"', body)}
+              remove={() => void change(shown.id, 'DELETE', shown.answer.etag ?? '"0"')}
             />
           )}
           <p class="message" role="status">

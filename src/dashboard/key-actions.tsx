@@ -1,5 +1,5 @@
 /**
- * What an operator can do to a key: reset it, block it, or refund a request. Each action asks for confirmation first.
+ * The actions of an operator on a key: reset it, block it, or refund a request. Each action asks for confirmation first.
  */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';

@@ -6,9 +6,8 @@ import { USAGE_TOP_MAX, type UsageReport } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { ruleInWords } from '../rules/words.ts';
 import { KeyActions } from './key-actions.tsx';
-import { denialsInWords } from './key-denials.ts';
-import { CUSTOMER } from './key-search.ts';
 import {
+  denialsInWords,
   definitionsOf,
   isFull,
   type KeyLimit,
@@ -17,8 +16,8 @@ import {
   limitsOfKey,
   verdictOn,
 } from './key-status.ts';
-import { usePolled } from './polled.ts';
-import { readUsage } from './read-usage.ts';
+import { CUSTOMER } from './key-search.ts';
+import { usePolled, readUsage } from './polled.ts';
 import { viewHref } from './router.ts';
 import type { KnownRules } from './rules-text.ts';
 import { type Answer, ask, messageOf, type Role } from './session.ts';

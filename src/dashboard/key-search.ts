@@ -1,6 +1,7 @@
 /**
  * Finds the keys that a search text may mean. The text is a key, or a value in one. Candidates are the keys that the
- * rules in force would build from the value, and keys that nodes counted recently. Pure.
+ * rules in force would build from the value, and keys that nodes counted recently. Also parses descriptors as an
+ * operator types them. Pure.
  */
 import { USER } from '../api/descriptors.ts';
 import { descriptorsIn, GLOBAL_KEY, keyText } from '../api/key-text.ts';
@@ -11,11 +12,11 @@ import { isPattern } from '../rules/value-pattern.ts';
 
 /** Name of the descriptor whose value is a customer id. */
 export const CUSTOMER = 'customer';
-/** Most keys that one search looks up. Each costs one request. */
+/** Most keys that one search reads. Each costs one request. */
 export const KEYS_SOUGHT_MAX = 20;
 const KEY = /^[^=,]+=[^,]+(?:,[^=,]+=[^,]+)*$/;
 
-/** Whether the text is a whole key, written as rules write it. Then the search looks up this key only. */
+/** Whether the text is a whole key, written as rules write it. Then the search reads this key only. */
 export function isKeyText(text: string): boolean {
   return text === GLOBAL_KEY || KEY.test(text);
 }
@@ -76,4 +77,19 @@ function partsOf(scope: Scope): readonly Part[] {
     scope.conditions.filter(({ value }) => !isPattern(value)).map(({ name, value }) => [name, value]),
   );
   return scope.key.map((part) => ({ name: partName(part), only: exact.get(part.name), bits: part.bits }));
+}
+
+/**
+ * Parses descriptors such as `endpoint=/search, ip=203.0.113.7` to values by name, or returns a text that says what is
+ * wrong. The node checks lengths.
+ */
+export function parsedDescriptors(text: string): Readonly<Record<string, string>> | string {
+  const found: Record<string, string> = {};
+  for (const part of text.split(',').map((each) => each.trim())) {
+    if (part === '') continue;
+    const at = part.indexOf('=');
+    if (at < 1) return `'${part}' must be name=value`;
+    found[part.slice(0, at).trim()] = part.slice(at + 1).trim();
+  }
+  return found;
 }

@@ -1,7 +1,9 @@
 /**
- * The status of a key as `GET /v1/keys/{key}` reports it: which limits count the key, and a short verdict in words.
- * Pure.
+ * The status of a key as `GET /v1/keys/{key}` reports it: which limits count the key, and a short verdict in words. Also
+ * how often the key was denied, from the usage figures. Pure.
  */
+import { USAGE_TOP_MAX, type UsageReport } from '../api/usage.ts';
+import { clockTime, wholeNumber, span } from './words.ts';
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
 import { RuleMatcher } from '../rules/match.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
@@ -9,7 +11,6 @@ import { definitionsOfTable } from '../rules/table-form.ts';
 import { fits, piecesOf } from '../rules/value-pattern.ts';
 import { windowRuleId } from '../rules/window-id.ts';
 import type { KnownRules } from './rules-text.ts';
-import { span, wholeNumber } from './words.ts';
 
 /** Status of one window of a limit, for a request of cost 1. */
 export interface WindowStatus {
@@ -138,7 +139,7 @@ function denies(limit: KeyLimit): boolean {
   return isFull(limit) && !limit.isShadow;
 }
 
-/** What a request of the key would meet. `noRule`: no rule limits it. */
+/** The answer that a request of the key would get now. `noRule`: no rule limits it. */
 export type Verdict = 'blocked' | 'denied' | 'counted' | 'nothing' | 'noRule';
 
 /** The verdict on the key, and one short sentence about it. */
@@ -173,4 +174,24 @@ function blockEnd({ blockedUntilMillis, decided }: KeyStatus): string {
   return blockedUntilMillis === undefined
     ? ''
     : `, for ${span(Math.max(0, blockedUntilMillis - decided.timeMillis))} more`;
+}
+
+/** One sentence for each rule that denied the key. If no rule is listed, says what that means. */
+export function denialsInWords(key: string, { top }: UsageReport): readonly string[] {
+  if (top === undefined)
+    return ['Denials by key are shown to tokens only. In an open cluster, ask on the machine of the node.'];
+  const since = `since ${clockTime(top.fromMillis)}`;
+  const denied = top.denied.filter((row) => row.key === key);
+  if (denied.length > 0)
+    return denied.map(({ rule, count, error }) => {
+      const times =
+        error === 0 ? wholeNumber(count) : `${wholeNumber(count - error)} to ${wholeNumber(count)}`;
+      return `${times} denied by ${rule} ${since}`;
+    });
+  // The list holds the keys with the most denials, so any other key has fewer.
+  if (top.denied.length < USAGE_TOP_MAX) return [`No denial was counted ${since}.`];
+  const least = Math.min(...top.denied.map(({ count }) => count));
+  return [
+    `At most ${wholeNumber(least)} requests were denied by any rule ${since}: the key is not among the ${USAGE_TOP_MAX} denied most.`,
+  ];
 }

@@ -7,8 +7,7 @@ import { KeyPage } from './key-page.tsx';
 import { isKeyText, keysMeant, KEYS_SOUGHT_MAX } from './key-search.ts';
 import { definitionsOf, type KeyStatus, limitsOfKey, type Verdict, verdictOn } from './key-status.ts';
 import { Lookup } from './lookup.tsx';
-import { usePolled } from './polled.ts';
-import { readUsage } from './read-usage.ts';
+import { usePolled, readUsage } from './polled.ts';
 import { keyHref, useRoute, viewHref } from './router.ts';
 import type { KnownRules } from './rules-text.ts';
 import { ask, messageOf, type Role } from './session.ts';
@@ -110,7 +109,7 @@ function Results({ text }: { readonly text: string }): JSX.Element {
           ? 'Keys of several values, such as endpoint=/a,user=ada, are found in the usage figures. These show keys to tokens only; in an open cluster, search on the machine of the node. '
           : `Keys of several values are found only if they are among the ${USAGE_TOP_MAX} granted most or the ${USAGE_TOP_MAX} denied most in this hour and the one before. `}
         {found.length >= KEYS_SOUGHT_MAX && `The first ${KEYS_SOUGHT_MAX} are shown. `}
-        To peek up any other key, type the whole key.
+        To show any other key, type the whole key.
       </p>
     </section>
   );

@@ -9,7 +9,7 @@ import { ScrollTable } from './cluster-tables.tsx';
 import type { Peeked } from './limited-keys.ts';
 import type { Limits, PeekedKey } from './limits-watch.ts';
 import type { Range } from './range.tsx';
-import { byDenials, type Compared, deniedFraction } from './fractions.ts';
+import { byDenials, type Compared, deniedFraction } from './history.ts';
 import { clockTime, counted, millis, percent, rate, shortNumber, span, wholeNumber } from './words.ts';
 
 /** Most rows of the table of rules; the page Usage has all. */
@@ -196,7 +196,7 @@ export function LimitedKeys({ limits }: { readonly limits: Limits }): JSX.Elemen
 /** A bar that shows the denied fraction of a rule's decisions. */
 function FractionBar({ fraction }: { readonly fraction: number }): JSX.Element {
   return (
-    <svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+    <svg class="fraction" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
       <rect class="track" width="100" height="6" />
       <rect class="denied" width={100 * fraction} height="6" />
     </svg>
@@ -205,7 +205,7 @@ function FractionBar({ fraction }: { readonly fraction: number }): JSX.Element {
 
 type RuleRow = UsageReport['rules'][number];
 
-/** One rule. What a shadow rule would have denied has its own column. */
+/** One rule. Requests that a shadow rule would have denied have their own column. */
 function RuleCells({ row, hasShadow }: { readonly row: RuleRow; readonly hasShadow: boolean }): JSX.Element {
   const shadowed = row.wouldAllow + row.wouldDeny;
   const fraction = deniedFraction(row);

@@ -4,8 +4,7 @@
  */
 import type { Fault, LiveCluster, LiveFigures } from '../api/monitoring.ts';
 import { EventReader, type ServerEvent } from './event-reader.ts';
-import { type Feed, NO_FEED } from './feed.ts';
-import { withSample } from './samples.ts';
+import { type Feed, NO_FEED, withSample } from './feed.ts';
 import { headersWith, tokenOf } from './session.ts';
 
 /** The node sends something every second. After this silence the connection counts as lost. */

@@ -5,14 +5,13 @@ import { Chart, type Series } from './chart.tsx';
 import { ClusterPicture } from './cluster-picture.tsx';
 import { NodeTable, PartitionTable } from './cluster-tables.tsx';
 import { EventList } from './faults.tsx';
-import { drawnOf, LIVE_MINUTES, type Reported } from './history.ts';
+import { drawnOf, LIVE_MINUTES, type Reported, compared as comparedIn, deniedFraction } from './history.ts';
 import { Figures, LimitedKeys, RulesLimiting } from './limiting.tsx';
 import { type Limits, useLimits } from './limits-watch.ts';
 import type { Feed } from './feed.ts';
 import { Notice } from './notice.tsx';
 import { type Range, RangeChoice, RANGES } from './range.tsx';
 import { verdictOf } from './severity.ts';
-import { compared as comparedIn, deniedFraction } from './fractions.ts';
 import { clockTime, nodesInWords } from './words.ts';
 
 const EVENTS_SHOWN = 5;

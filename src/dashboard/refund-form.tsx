@@ -5,7 +5,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { NO_OUTCOME, OutcomeWords, outcomeOf } from './outcome.tsx';
-import { parsedDescriptors } from './refund-text.ts';
+import { parsedDescriptors } from './key-search.ts';
 
 /** The form. The descriptors of the key are filled in; the operator adds the others. */
 export function RefundForm({

@@ -4,12 +4,13 @@
  */
 import type { JSX } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
+import { diffRules } from '../rules/diff.ts';
+import { carriedOver } from './line-diff.ts';
+import { type Draft, useChecked, useDraft } from './rules-draft.ts';
+import { Change, Found, TextDifference } from './rules-findings.tsx';
+import { type KnownRules, textInForce, type Checked, indexOfPlace, type TextInForce } from './rules-text.ts';
 import type { Mistake } from '../rules/mistakes.ts';
 import { RulesArea } from './rules-area.tsx';
-import { useChecked, useDraft } from './rules-draft.ts';
-import { Found, TextDifference } from './rules-findings.tsx';
-import { Overtaken } from './rules-overtaken.tsx';
-import { type Checked, indexOfPlace, type KnownRules, textInForce, type TextInForce } from './rules-text.ts';
 import type { Role } from './session.ts';
 
 const WHY_NOT: Readonly<Record<Exclude<Role, 'admin'>, string>> = {
@@ -87,5 +88,59 @@ export function RulesEditor({
         <button onClick={close}>Close the editor</button>
       </p>
     </section>
+  );
+}
+
+/**
+ * Asks the author what to do if somebody else applied rules meanwhile, because applying this text would undo theirs:
+ * merge the changes, start over, or overwrite.
+ */
+function Overtaken({
+  draft: { text, begun, seen },
+  inForce,
+}: {
+  readonly draft: Draft;
+  readonly inForce: KnownRules;
+}): JSX.Element {
+  const theirs = useMemo(() => textInForce(inForce), [inForce]);
+  const changes = useMemo(
+    () => diffRules(begun.definitions ?? [], inForce.definitions ?? []),
+    [begun, inForce],
+  );
+  const both = useMemo(
+    () => carriedOver({ before: textInForce(begun).text, theirs: theirs.text, mine: text }),
+    [begun, theirs, text],
+  );
+  return (
+    <div role="alert">
+      <p class="message warning">
+        Somebody else applied version {inForce.version} while this text was written, which began from version{' '}
+        {begun.version}. Applied as it is, this text would undo these changes:
+      </p>
+      <ul class="findings">
+        {changes.map((change) => (
+          <Change key={change.words} change={change} />
+        ))}
+        {changes.length === 0 && <li>no rule, but the text</li>}
+      </ul>
+      <p class="actions">
+        {both !== undefined && (
+          <button class="primary" onClick={() => seen(inForce, both)}>
+            Take that change into this text
+          </button>
+        )}
+        {theirs.origin !== 'none' && (
+          <button onClick={() => seen(inForce, theirs.text)}>
+            Start over from version {inForce.version}
+          </button>
+        )}
+        <button class="danger" onClick={() => seen(inForce, text)}>
+          Keep this text, and take that change back
+        </button>
+      </p>
+      {both === undefined && (
+        <p class="quiet">Both changed the same lines: there is no text with both changes to offer.</p>
+      )}
+    </div>
   );
 }

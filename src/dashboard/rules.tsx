@@ -4,14 +4,13 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { USAGE_TOP_MAX } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { definitionsOf, type KeyStatus } from './key-status.ts';
-import { usePolled } from './polled.ts';
-import { readUsage, type UsageRead } from './read-usage.ts';
+import { usePolled, readUsage, type UsageRead } from './polled.ts';
 import { RulesEditor } from './rules-editor.tsx';
 import { RulesTable } from './rules-table.tsx';
 import type { KnownRules } from './rules-text.ts';
 import { keysToAsk, KEYS_ASKED_MAX, type Nearest, nearestOf } from './rules-usage.ts';
 import { ask, messageOf, type Role } from './session.ts';
-import { SPANS, SpanChoice } from './span-choice.tsx';
+import { SPANS, SpanChoice } from './range.tsx';
 import { nodesInWords } from './words.ts';
 
 const AGAIN_MILLIS = 10_000;

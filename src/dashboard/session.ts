@@ -31,7 +31,7 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** What to send with a request. */
+/** The parts of a request, if it is more than a plain GET. */
 export interface Asked {
   readonly method?: 'GET' | 'PUT' | 'POST' | 'DELETE';
   /** Sent as JSON. */

@@ -18,9 +18,9 @@ export type Severity = 'well' | 'attention' | 'nodeDown' | 'noLeader' | 'outage'
 /** The judgement that the page shows at its top. */
 export interface Verdict {
   readonly severity: Severity;
-  /** What happened, in one sentence. */
+  /** The state of the cluster, in one sentence. */
   readonly what: string;
-  /** What to do, in one sentence; empty if there is nothing to do. */
+  /** The advice to the operator, in one sentence; empty if none is needed. */
   readonly action: string;
   /** Shell commands, to be run on the machine of a node. */
   readonly commands: readonly string[];
@@ -193,7 +193,7 @@ function ofClocks({ nodes }: LiveCluster): Verdict | undefined {
     'attention',
     `The ${run} too fast or too slow: ${nodesInWords(unfit)}, and ${lead} nothing.`,
     {
-      action: 'Repair the time source of the machine; then look again:',
+      action: 'Repair the time source of the machine; then check again:',
       commands: [PEEK],
     },
   );

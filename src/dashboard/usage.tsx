@@ -11,9 +11,9 @@ import {
 import { Chart } from './chart.tsx';
 import { ScrollTable } from './cluster-tables.tsx';
 import { OUTCOME_SERIES } from './overview.tsx';
-import { readUsage, type UsageRead } from './read-usage.ts';
+import { readUsage, type UsageRead } from './polled.ts';
 import { keyHref } from './router.ts';
-import { SPANS, SpanChoice } from './span-choice.tsx';
+import { SPANS, SpanChoice } from './range.tsx';
 import { nodesInWords, wholeNumber } from './words.ts';
 
 const TOP = 10;
@@ -24,12 +24,12 @@ function useUsage(minutes: number): UsageRead {
   const [reported, setReported] = useState<UsageRead>({ report: undefined, failure: '' });
   useEffect(() => {
     let isOver = false;
-    const peek = async (): Promise<void> => {
+    const read = async (): Promise<void> => {
       const next = await readUsage({ minutes, top: TOP });
       if (!isOver) setReported((before) => ({ report: next.report ?? before.report, failure: next.failure }));
     };
-    void peek();
-    const timer = setInterval(() => void peek(), AGAIN_MILLIS);
+    void read();
+    const timer = setInterval(() => void read(), AGAIN_MILLIS);
     return () => {
       isOver = true;
       clearInterval(timer);

@@ -1,7 +1,7 @@
 /**
- * The check before every call: it refuses callers without the right token and calls the node cannot take, before the
- * gRPC library sees them. It also bounds the number of incomplete requests, per client and in total, and their time.
- * It does not read requests.
+ * The check before every call: it authenticates the caller, and refuses callers that may not call the method and calls
+ * the node cannot take, before the gRPC library sees them. It also bounds the number of incomplete requests, per
+ * client and in total, and their time. It does not read requests.
  */
 import {
   constants,
@@ -9,14 +9,16 @@ import {
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
-import { type Metadata, status } from '@grpc/grpc-js';
+import { status, type StatusObject, type Metadata } from '@grpc/grpc-js';
+import { type AccessApi, type Role, ROLES } from '../api/token.ts';
+import { HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
+import { REFLECTION_VERSIONS, reflectionPath } from './reflection.ts';
+import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 import { UNAVAILABLE } from '../api/refusals.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
-import { callerOf, type Refusal } from './callers.ts';
 import type { Connections } from './connections.ts';
 import type { GrpcAnswers, GrpcListenerInit, GrpcLimits } from './grpc-listener-init.ts';
 import type { Sessions } from './sessions.ts';
-import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 
 /** Built only once, because refusing must cost far less than deciding. */
 const OVERLOADED = answerOf({
@@ -46,7 +48,7 @@ export function clientOf({ metadata }: { readonly metadata: Metadata }): string 
   return String(metadata.get('authorization')[0] ?? '?');
 }
 
-/** What the guard is built from. */
+/** The parts of the guard. */
 export interface CallGuardInit extends Pick<GrpcListenerInit, 'node' | 'monotonicMillis'> {
   readonly limits: GrpcLimits;
   readonly connections: Connections;
@@ -78,7 +80,7 @@ export class CallGuard {
     const { node, sessions } = this.#init;
     const { session } = stream;
     if (session === undefined) return false;
-    // Clients keep their connections for days, so a client that should leave must be told.
+    // Clients keep their connections for days, so this client gets a GOAWAY if it should leave.
     if (node.wantsNoClients()) sessions.leave(session);
     const refused = this.#refusedWith(stream, headers);
     const isForService = headers[':path'] === SHOULD_RATE_LIMIT && (refused ?? OVERLOADED) === OVERLOADED;
@@ -103,8 +105,8 @@ export class CallGuard {
   }
 
   /**
-   * Answers a call with an error. What its client still sends is dropped. A reset right after the answer could reach
-   * the client before the answer, so the client first gets some time to end its request.
+   * Answers a call with an error. Bytes that its client still sends are dropped. A reset right after the answer could
+   * reach the client before the answer, so the client first gets some time to end its request.
    */
   #refuse(stream: ServerHttp2Stream, answer: OutgoingHttpHeaders): void {
     stream.on('error', () => {});
@@ -173,4 +175,53 @@ function end(stream: ServerHttp2Stream, answer: OutgoingHttpHeaders): void {
   if (!stream.headersSent) stream.respond(answer, { endStream: true });
   else if (!stream.writableFinished) return stream.close(constants.NGHTTP2_CANCEL);
   stream.close(constants.NGHTTP2_NO_ERROR);
+}
+
+const BEARER = /^Bearer +(\S+) *$/i;
+
+/** The status of a refused call. */
+type Refusal = Pick<StatusObject, 'code' | 'details'>;
+
+type Roles = 'anybody' | readonly Role[];
+
+const METHOD_ROLES: ReadonlyMap<string, Roles> = new Map<string, Roles>([
+  [SHOULD_RATE_LIMIT, ['decide', 'admin']],
+  [HEALTH_CHECK, 'anybody'],
+  [HEALTH_WATCH, 'anybody'],
+  // Every valid token may list the services.
+  ...REFLECTION_VERSIONS.map((version) => [reflectionPath(version), ROLES] as const),
+]);
+
+/** The caller of a method, or the reason of a refusal. `isWrongToken`: a token was sent, and it is not valid. */
+type Caller =
+  | { readonly tokenId: string | undefined; readonly refusal?: undefined }
+  | { readonly refusal: Refusal; readonly isWrongToken: boolean };
+
+/** Checks the caller of a method. @param authorization the header of the call */
+function callerOf(access: AccessApi, path: string, authorization: string | undefined): Caller {
+  const roles = METHOD_ROLES.get(path);
+  if (roles === undefined) return refused(status.UNIMPLEMENTED, 'no such method is served here');
+  const mode = access.mode();
+  if (mode === 'open' || roles === 'anybody') return { tokenId: undefined };
+  if (mode === 'unknown')
+    return refused(status.UNAVAILABLE, 'this node does not know yet which tokens are valid; ask again');
+  const [, token] = BEARER.exec(authorization ?? '') ?? [];
+  const caller = token === undefined ? undefined : access.callerOf(token);
+  if (caller === undefined)
+    return refused(
+      status.UNAUTHENTICATED,
+      'send a valid token: authorization: Bearer qt_...',
+      // A call without a token is not counted as a failure: its client may not know that one is needed.
+      token !== undefined,
+    );
+  if (roles.includes(caller.role)) return { tokenId: caller.id };
+  const needed = roles.join(' or ');
+  return refused(
+    status.PERMISSION_DENIED,
+    `this needs a token of role ${needed}, and this one has ${caller.role}`,
+  );
+}
+
+function refused(code: status, details: string, isWrongToken = false): Caller {
+  return { refusal: { code, details }, isWrongToken };
 }

@@ -1,6 +1,6 @@
-/** What the gRPC listener is built from, and its limits. */
-import type { MonotonicClock } from '../api/clocks.ts';
+/** The parts that the gRPC listener is built from, and its limits. */
 import type { Logger } from 'pino';
+import type { MonotonicClock } from '../api/clocks.ts';
 import type { NodeApi } from '../api/api-listener.ts';
 import type { RlsSettings } from '../rls/rls-settings.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
@@ -27,7 +27,7 @@ export interface GrpcLimits {
   /** A connection without a call is closed after this many milliseconds. */
   readonly idleMillis: number;
   /**
-   * After a client was told to leave, its connection is closed after this many milliseconds, even with open calls.
+   * After a client got a GOAWAY, its connection is closed after this many milliseconds, even with open calls.
    */
   readonly leaveMillis: number;
   /** The most clients that watch the health of this node; one more is refused. */
@@ -61,7 +61,7 @@ export type NodeBehindGrpc = Pick<
   'access' | 'shedding' | 'allowListed' | 'answered' | 'refusedUnread' | 'readiness' | 'wantsNoClients'
 >;
 
-/** What the gRPC listener is built from. */
+/** The parts that the gRPC listener is built from. */
 export interface GrpcListenerInit extends MonotonicClock {
   readonly node: NodeBehindGrpc;
   /** Port 0 lets the system choose. */

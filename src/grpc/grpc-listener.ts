@@ -109,7 +109,7 @@ export class GrpcListener implements ApiListener {
       });
       // Connections in a TLS handshake have no request yet.
       this.#handshakes?.close();
-      // The server accepts no new calls and tells its clients so (GOAWAY). It still answers open calls.
+      // The server accepts no new calls and sends GOAWAY to its clients. It still answers open calls.
       this.#server.tryShutdown(() => {});
     });
     return this.#closed;

@@ -1,11 +1,15 @@
 /**
  * The standard health service: `SERVING` while this node can decide requests and wants clients. Anybody may call it.
  */
-import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
-import { status } from '@grpc/grpc-js';
+import {
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  type ServerWritableStream,
+  status,
+} from '@grpc/grpc-js';
 import { AddressCounts } from '../shedding/address-counts.ts';
 import type { GrpcLimits, NodeBehindGrpc } from './grpc-listener-init.ts';
-import { messageType } from './message-types.ts';
+import { messageType } from './protos.ts';
 import { RATE_LIMIT_SERVICE } from './should-rate-limit.ts';
 
 /** The full name of the service. */
@@ -35,7 +39,7 @@ export function encodeHealth(serving: ServingStatus): Buffer {
 
 type Watcher = ServerWritableStream<Buffer, ServingStatus>;
 
-/** What the service is built from. */
+/** The parts that the service is built from. */
 export interface HealthInit {
   readonly node: NodeBehindGrpc;
   readonly limits: Pick<GrpcLimits, 'watchersMax' | 'watchersPerClientMax'>;

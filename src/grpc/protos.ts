@@ -1,8 +1,9 @@
 /**
  * The protocols of the gRPC listener in protobuf language: the part of Envoy's rate limit service that is served
- * here, with its original names and numbers, the health service, and the reflection service. Unknown fields of a
- * request are skipped.
+ * here, with its original names and numbers, the health service, and the reflection service. The texts are parsed into
+ * types once. Unknown fields of a request are skipped.
  */
+import protobuf from 'protobufjs';
 
 /** One protocol file. */
 export interface ProtoFile {
@@ -155,5 +156,45 @@ export function reflectionFile(version: 'v1' | 'v1alpha'): ProtoFile {
       service ServerReflection {
         rpc ServerReflectionInfo (stream ServerReflectionRequest) returns (stream ServerReflectionResponse);
       }`,
+  };
+}
+
+/** All protocol files. */
+export const PROTO_FILES: readonly ProtoFile[] = [
+  ...RATE_LIMIT_FILES,
+  HEALTH_FILE,
+  reflectionFile('v1'),
+  reflectionFile('v1alpha'),
+];
+
+/** The types of all protocol files. */
+export const TYPES: protobuf.Root = typesOf(PROTO_FILES);
+
+/** Parses files into types. Fields keep the names of the text. */
+function typesOf(files: readonly ProtoFile[]): protobuf.Root {
+  const root = new protobuf.Root();
+  for (const { package: name, types } of files)
+    protobuf.parse(`syntax = "proto3"; package ${name}; ${types}`, root, { keepCase: true });
+  root.resolveAll();
+  return root;
+}
+
+/** Decodes and encodes one type of message. */
+interface MessageType {
+  /**
+   * Decodes to a plain object. An absent field has its default value, an absent message is `null`. @throws Error if
+   * the bytes are not such a message
+   */
+  decode(bytes: Uint8Array): Readonly<Record<string, unknown>>;
+  /** Encodes a message. */
+  encode(message: Readonly<Record<string, unknown>>): Buffer;
+}
+
+/** The message type of this name. @param name with its package */
+export function messageType(name: string): MessageType {
+  const type = TYPES.lookupType(name);
+  return {
+    decode: (bytes) => type.toObject(type.decode(bytes), { longs: Number, defaults: true, oneofs: true }),
+    encode: (message) => Buffer.from(type.encode(message).finish()),
   };
 }

@@ -1,7 +1,7 @@
 /** Decodes `RateLimitRequest` and encodes `RateLimitResponse`. Texts that become keys must be valid UTF-8. */
 import type { RateLimitRequest, RequestDescriptor } from '../rls/request.ts';
 import type { DescriptorStatus, RateLimitResponse } from '../rls/response.ts';
-import { messageType } from './message-types.ts';
+import { messageType } from './protos.ts';
 import { tooManyParts } from './part-bounds.ts';
 
 const REQUEST = messageType('envoy.service.ratelimit.v3.RateLimitRequest');

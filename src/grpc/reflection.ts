@@ -2,11 +2,10 @@
  * The reflection service: lists the services and types of this listener, for tools such as grpcurl. It stops reading
  * a client that does not read its answers.
  */
-import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js';
-import { status } from '@grpc/grpc-js';
+import { type handleBidiStreamingCall, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { type DescribedFile, describedFiles } from './file-descriptors.ts';
 import { HEALTH_SERVICE } from './health.ts';
-import { messageType, PROTO_FILES, TYPES } from './message-types.ts';
+import { messageType, PROTO_FILES, TYPES } from './protos.ts';
 import { RATE_LIMIT_SERVICE } from './should-rate-limit.ts';
 
 /** A version of the reflection protocol. */

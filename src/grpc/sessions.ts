@@ -16,7 +16,7 @@ type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => voi
 
 /** The highest stream id: GOAWAY with it means that all calls so far, and those on their way, are still accepted. */
 const ANY_STREAM = 2 ** 31 - 1;
-/** After a client was told to leave, calls that are already on their way are accepted for this many milliseconds. */
+/** After a client got a GOAWAY, calls that are already on their way are accepted for this many milliseconds. */
 const LAST_CALLS_MILLIS = 1_000;
 /**
  * The most calls of one client in one turn (one pass of the event loop). Such calls can hardly be reactions to
@@ -56,7 +56,7 @@ export function standBefore(
 export class Sessions {
   readonly #monotonicMillis: () => number;
   readonly #leaveMillis: number;
-  /** The sessions that were told to leave, with the time. */
+  /** The sessions that got a GOAWAY, with the time. */
   readonly #leaving = new Map<Http2Session, number>();
   /** The calls of each session in this turn. A call that is not for a decision counts as several. */
   readonly #calls = new Map<Http2Session, number>();
@@ -78,7 +78,7 @@ export class Sessions {
     return !session.destroyed;
   }
 
-  /** Tells the client of a session to leave, once. */
+  /** Sends GOAWAY to the client of a session, once. */
   leave(session: Http2Session): void {
     if (this.#leaving.has(session) || session.closed || session.destroyed) return;
     session.goaway(constants.NGHTTP2_NO_ERROR, ANY_STREAM);

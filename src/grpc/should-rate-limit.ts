@@ -19,7 +19,7 @@ export const RATE_LIMIT_SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
 /** The path of the method. */
 export const SHOULD_RATE_LIMIT = `/${RATE_LIMIT_SERVICE}/ShouldRateLimit`;
 
-/** What the method is built from. */
+/** The parts that the method is built from. */
 export interface ShouldRateLimitInit extends MonotonicClock {
   readonly node: NodeBehindGrpc;
   readonly settings: () => RlsSettings;

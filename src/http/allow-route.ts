@@ -1,5 +1,5 @@
 /**
- * `POST /v1/allow`: one request for a grant. Also the steps that this route shares with `/v1/forward-auth` and with
+ * `POST /v1/allow`: one request for a grant. Also the steps that this route has in common with `/v1/forward-auth` and
  * direct-allow.ts.
  */
 import type { IncomingMessage } from 'node:http';

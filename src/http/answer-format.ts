@@ -1,17 +1,18 @@
 /** Formats an answer as an HTTP response: status, headers, body. Pure. */
 import type { Decision, Invalid, LimitStatus } from '../api/answer.ts';
 import type { DegradedAnswer, AskAnswer, WouldDeny } from '../api/question.ts';
-import { secondsCeil } from '../api/rate-limit-headers.ts';
+import { restoredHeaders, secondsCeil } from '../api/rate-limit-headers.ts';
 import {
   ALLOW_STATUS,
   BLOCKED_STATUS,
   UNAVAILABLE,
   UNAVAILABLE_RETRY_SECONDS,
   type UnavailableReason,
+  UNMATCHED,
+  UNMATCHED_MESSAGE,
+  UNMATCHED_STATUS,
 } from '../api/refusals.ts';
-import { denialMessage, restoredHeaders } from '../api/restored.ts';
-import { UNMATCHED, UNMATCHED_MESSAGE, UNMATCHED_STATUS } from '../api/unmatched.ts';
-import { blockedMessage, waitHelps } from '../api/waiting.ts';
+import { blockedMessage, denialMessage, waitHelps } from '../api/waiting.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types';

@@ -1,5 +1,6 @@
 /**
- * The audit log of the HTTP listener: one log line for each change, marked `audit: true`, with the caller. It
+ * The audit log of the HTTP listener: one log line for each change or reading that an operator asked for, marked
+ * `audit: true`, with the caller. It
  * contains no secrets. Users and customers appear as a digest, which can be compared if the id is known.
  */
 import { createHash } from 'node:crypto';
@@ -7,7 +8,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { callerOf } from './callers.ts';
 
-/** What one line of the audit log says. */
+/** The fields of one line of the audit log. */
 export interface AuditedChange {
   /** The kind of change, such as `nodes.change`. */
   readonly action: string;
@@ -18,6 +19,10 @@ export interface AuditedChange {
 }
 
 const DIGEST_CHARACTERS = 16;
+/** From this status on, the request was not carried out. */
+const REFUSED_STATUS_MIN = 400;
+/** From this status on, the change may have happened. */
+const UNCERTAIN_STATUS_MIN = 500;
 
 /**
  * Writes a line to the audit log. `by` is the id of the caller's token, or `local` for a program on this machine
@@ -27,9 +32,15 @@ export function audited(
   logger: Logger,
   request: FastifyRequest,
   change: AuditedChange,
-  said = 'changed by an operator',
+  done: 'changed' | 'read' = 'changed',
 ): void {
-  logger.info({ audit: true, by: callerOf(request)?.id ?? 'local', ...change }, said);
+  logger.info({ audit: true, by: callerOf(request)?.id ?? 'local', ...change }, messageFor(change, done));
+}
+
+function messageFor({ status }: AuditedChange, done: 'changed' | 'read'): string {
+  if (status < REFUSED_STATUS_MIN) return done === 'read' ? 'read by an operator' : 'changed by an operator';
+  const result = status < UNCERTAIN_STATUS_MIN ? 'refused' : 'failed, or it is not known whether it was done';
+  return `asked for by an operator: ${result}`;
 }
 
 /** The first 16 hex digits of the SHA-256 of a user's or customer's id. */

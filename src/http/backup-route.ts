@@ -122,7 +122,7 @@ export function addBackupRoute(
       const { backup } = started;
       const { snapshot } = backup;
       const line = { action: 'backup', group: snapshot.group, index: snapshot.index, status: 200 };
-      audited(logger, request, line, 'read by an operator');
+      audited(logger, request, line, 'read');
       if (request.raw.socket.destroyed) return backup.close();
       const pace = { bytesPerSecond, monotonicMillis, isStopping: () => node.wantsNoClients() };
       const stream = Readable.from(framed(backup, pace), { objectMode: false, highWaterMark: 1 });

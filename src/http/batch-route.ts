@@ -4,11 +4,10 @@
  * response to write.
  */
 import type { FastifyInstance } from 'fastify';
+import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { Invalid } from '../api/answer.ts';
-import type { Question } from '../api/question.ts';
 import { parseAllowBody } from './allow-body.ts';
 import { formatBody, type FormattedBody } from './answer-format.ts';
-import { askBatch } from './batch-asking.ts';
 import { clientOf } from './callers.ts';
 import type { HttpListenerInit } from './http-listener-init.ts';
 import { JSON_TYPE, sendAnswer } from './http-answer.ts';
@@ -111,4 +110,30 @@ function addRoute(scope: FastifyInstance, init: HttpListenerInit): void {
       return reply;
     },
   );
+}
+
+/** Turns one answer into its result. Called as soon as the answer arrives; the others may take longer. */
+type Reported<Q, T> = (wanted: Q, answer: AskAnswer, partition: number) => T;
+
+/**
+ * Asks the node for every request of a batch, each on its own and in the order of the list, and collects the answers.
+ *
+ * @param requests each well-formed
+ * @param done called once, after the last answer, with the results in the order of the requests
+ */
+export function askBatch<Q, T>(
+  node: { readonly ask: (question: Q, done: AskDone) => void },
+  requests: readonly Q[],
+  { reported, done }: { readonly reported: Reported<Q, T>; readonly done: (answers: readonly T[]) => void },
+): void {
+  const answers: T[] = [];
+  let openCount = requests.length;
+  if (openCount === 0) return done(answers);
+  for (const [i, wanted] of requests.entries()) {
+    node.ask(wanted, (answer, partition) => {
+      answers[i] = reported(wanted, answer, partition);
+      openCount -= 1;
+      if (openCount === 0) done(answers);
+    });
+  }
 }

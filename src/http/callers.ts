@@ -108,8 +108,8 @@ function shownToken({ headers }: Asked): string | undefined {
 }
 
 /**
- * The response if the role of a token is too low. A blocked key is also 403; this challenge (RFC 6750, 3.1) tells
- * clients that do not read the body that the token is the reason.
+ * The response if the role of a token is too low. A blocked key is also 403. This challenge (RFC 6750, 3.1) says
+ * that the token is the reason, also to clients that do not read the body.
  */
 function tooLow(role: Role, roles: readonly Role[]): HttpAnswer {
   const { status, headers, body } = forbidden(

@@ -1,6 +1,6 @@
 /**
- * `POST /v1/debug/heap-snapshot` and `POST /v1/debug/cpu-profile`: diagnostics of the node's process. They are only
- * given on the node's own machine, whatever the token, because a heap contains user ids and secrets. They are not
+ * `POST /v1/debug/heap-snapshot` and `POST /v1/debug/cpu-profile`: diagnostics of the node's process. Only programs on
+ * the node's own machine get them, even with a valid token, because a heap contains user ids and secrets. They are not
  * `GET`, because a browser page could request a `GET` without an `Origin` header.
  */
 import { Readable } from 'node:stream';
@@ -10,7 +10,7 @@ import {
   CPU_PROFILE_SECONDS_MAX,
   CPU_PROFILE_SECONDS_MIN,
   type WantedDiagnosis,
-} from '../api/diagnostics.ts';
+} from '../api/api-listener.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { audited } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
@@ -78,7 +78,7 @@ export function addDebugRoutes(app: FastifyInstance, init: HttpListenerInit): vo
       const wanted = asked(request);
       const diagnosis = diagnostics.diagnose(wanted);
       const status = diagnosis === undefined ? BUSY.status : 200;
-      audited(logger, request, { action: `debug.${wanted.kind}`, status }, 'read by an operator');
+      audited(logger, request, { action: `debug.${wanted.kind}`, status }, 'read');
       if (diagnosis === undefined) {
         sendAnswer(reply, BUSY);
         return reply;

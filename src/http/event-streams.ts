@@ -19,7 +19,7 @@ export interface Listener {
   readonly mayListen: () => boolean;
 }
 
-/** Where the streams get their events. */
+/** The source of the events. */
 export interface EventStreamsInit {
   /** The next events for all streams, as complete text. Called once a second. */
   readonly next: () => string;

@@ -1,8 +1,7 @@
-/** What the HTTP listener is built from: its node, its settings, and its limits. */
-import type { Clocks } from '../api/clocks.ts';
+/** The parts that the HTTP listener is built from: its node, its settings, and its limits. */
 import type { Logger } from 'pino';
-import type { DiagnosticsApi } from '../api/diagnostics.ts';
-import type { NodeApi } from '../api/api-listener.ts';
+import type { Clocks } from '../api/clocks.ts';
+import type { DiagnosticsApi, NodeApi } from '../api/api-listener.ts';
 import type { MonitoringApi } from '../api/monitoring.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
 import type { RlsSettings } from '../rls/rls-settings.ts';
@@ -31,7 +30,7 @@ export const HTTP_LIMITS: HttpLimits = {
   connectionsPerAddressMax: 5_000,
 };
 
-/** What the HTTP listener is built from. */
+/** The parts that the HTTP listener is built from. */
 export interface HttpListenerInit extends Clocks {
   readonly node: NodeApi;
   readonly monitor: MonitoringApi;

@@ -9,8 +9,7 @@ import { asQuestion, type ListedAnswer, type ListedRequest } from '../api/listed
 import { ALLOW_STATUS, UNAVAILABLE, UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { askedBy } from '../rls/request.ts';
 import { requestOfJson } from '../rls/request-json.ts';
-import { jsonOf } from '../rls/response-json.ts';
-import { responseTo } from '../rls/response.ts';
+import { jsonOf, responseTo } from '../rls/response.ts';
 import { RLS_SETTINGS_DEFAULTS, type RlsSettings } from '../rls/rls-settings.ts';
 import { clientOf } from './callers.ts';
 import type { HttpListenerInit } from './http-listener-init.ts';

@@ -1,6 +1,6 @@
 /**
- * The HTTP server: how requests are read and refused, whatever their route. It adds all routes; each has its own
- * file.
+ * The HTTP server: reads and refuses requests in the same way for all routes, and adds the routes. Each route has its
+ * own file.
  */
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -28,7 +28,7 @@ import { refusalOfCaller } from './callers.ts';
 import { addClusterRoutes, DRAIN, LABELS } from './cluster-routes.ts';
 import { HTTP_LIMITS, type HttpListenerInit, type HttpLimits } from './http-listener-init.ts';
 import { addForwardAuthRoute } from './forward-auth-route.ts';
-import { GRANT_ROUTES } from './grant-routes.ts';
+import { GRANT_ROUTES, maybeShed } from './shedding.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
 import {
@@ -45,10 +45,8 @@ import {
 import { addRlsRoute, refusedInText, RLS_JSON } from './rls-route.ts';
 import { addDocsRoutes } from './docs/docs-routes.ts';
 import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
-import { maybeShed } from './shedding.ts';
-import { addStatusRoutes } from './status-routes.ts';
+import { addStatusRoutes, addUsageRoute } from './status-routes.ts';
 import { addTokensRoutes, ONE_TOKEN } from './tokens-route.ts';
-import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';

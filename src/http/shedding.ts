@@ -5,13 +5,25 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ALLOW } from './allow-route.ts';
+import { ALLOW_BATCH } from './batch-route.ts';
+import { FORWARD_AUTH } from './forward-auth-route.ts';
+import { RLS_JSON, shedInText, type Written } from './rls-route.ts';
 import type { HttpListenerInit } from './http-listener-init.ts';
 import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';
-import { GRANT_ROUTES } from './grant-routes.ts';
 import { REFUNDS as DESCRIBED_REFUNDS } from './refunds-route.ts';
-import { RLS_JSON, shedInText, type Written } from './rls-route.ts';
 import { KEY, REFUNDS, USER } from './users-route.ts';
+
+/**
+ * The routes that ask for grants. Refusals on these routes are counted, even if the request never reached its route.
+ */
+export const GRANT_ROUTES: ReadonlySet<string | undefined> = new Set([
+  ALLOW,
+  ALLOW_BATCH,
+  FORWARD_AUTH,
+  RLS_JSON,
+]);
 
 /** The routes that services use. The routes of operators and monitoring are never refused because of load. */
 const SHED_ROUTES: ReadonlySet<string | undefined> = new Set([

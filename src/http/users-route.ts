@@ -15,7 +15,7 @@ import { formatAnswer } from './answer-format.ts';
 import type { HttpListenerInit } from './http-listener-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
-import { formatRefundAnswer } from './refund-format.ts';
+import { formatRefundAnswer } from './refunds-route.ts';
 
 /** The routes as the router has them. */
 export const KEY = '/v1/keys/:key';

@@ -7,7 +7,7 @@ import type { ListedRequest, ListEntry } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
 import { type StatedRule, statedRuleId } from '../api/stated-rule.ts';
 import { keyText } from '../api/key-text.ts';
-import type { Unmatched } from '../api/unmatched.ts';
+import type { Unmatched } from '../api/refusals.ts';
 import type { AppliedRule, RuleMatcher } from '../rules/match.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
 import { type MatchedLimit, type MatchedLimits, windowsOf } from './matched-limit.ts';

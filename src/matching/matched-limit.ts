@@ -3,7 +3,7 @@
  * functions.
  */
 import type { FurtherLimit } from '../api/request.ts';
-import type { Unmatched } from '../api/unmatched.ts';
+import type { Unmatched } from '../api/refusals.ts';
 import { windowRuleId } from '../rules/window-id.ts';
 import type { AppliedRule } from '../rules/match.ts';
 import type { LimitWindow, RuleDefinition } from '../rules/rule-definition.ts';

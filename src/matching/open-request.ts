@@ -4,7 +4,7 @@
  */
 import type { AskDone, Question } from '../api/question.ts';
 import type { ListedRequest } from '../api/listed.ts';
-import type { Unmatched } from '../api/unmatched.ts';
+import type { Unmatched } from '../api/refusals.ts';
 import type { KnownCustomer } from './customer-cache.ts';
 import type { DegradedDecisions, LocalTake } from './degraded-decisions.ts';
 import type { MatchedLists } from './listed-limits.ts';

@@ -5,7 +5,7 @@ import type { Question } from '../api/question.ts';
 import { isStatedId } from '../api/stated-rule.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX, USER_ID_BYTES_MAX } from '../api/request.ts';
-import type { Unmatched } from '../api/unmatched.ts';
+import type { Unmatched } from '../api/refusals.ts';
 import { CUSTOMER } from './customer-cache.ts';
 import { type Matching, RuleMatcher } from '../rules/match.ts';
 import { descriptorsIn, GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';

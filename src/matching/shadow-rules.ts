@@ -5,7 +5,7 @@
  */
 import type { AskAnswer, WouldDeny } from '../api/question.ts';
 import { GLOBAL_KEY } from '../api/key-text.ts';
-import { UNMATCHED } from '../api/unmatched.ts';
+import { UNMATCHED } from '../api/refusals.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';

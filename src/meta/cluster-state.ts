@@ -1,8 +1,7 @@
 /** The state of the cluster in group 0, and the commands in its log. Plain data. */
 import type { NodeId } from '../../raft/types.ts';
 import type { ClusterChange } from '../api/cluster-change.ts';
-import type { HostPort, NodeAddress } from '../api/node-address.ts';
-import type { NodeLabels } from '../api/node-labels.ts';
+import type { HostPort, NodeAddress, NodeLabels } from '../api/node-address.ts';
 import type { MatchedBefore } from '../api/rules-change.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { TokenEntryChange, TokenTable } from './token-table.ts';

@@ -3,7 +3,7 @@
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { ChangeFailure, LabelChange } from '../api/cluster-change.ts';
-import { type NodeLabels, labelsOf } from '../api/node-labels.ts';
+import { type NodeLabels, labelsOf } from '../api/node-address.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { placementAfter } from '../partition/placement.ts';
 import type { LabelledNode } from '../partition/topology.ts';

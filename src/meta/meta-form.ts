@@ -9,7 +9,7 @@ import {
   validateUpgrade,
 } from '../api/cluster-change.ts';
 import { InvalidFieldError } from '../api/fields.ts';
-import { isLabel } from '../api/node-labels.ts';
+import { isLabel } from '../api/node-address.ts';
 import { TOKEN_ID, validateTokenEntry } from '../api/token.ts';
 import { VERSIONS } from '../api/versions.ts';
 import { InvalidRuleError, validateRuleTable } from '../limiter/rules.ts';

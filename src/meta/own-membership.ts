@@ -41,7 +41,7 @@ export class OwnMembership {
     const isNeeded = state.leaving.some(({ id }) => id === node);
     const listed = [...state.nodes, ...state.leaving].find(({ id }) => id === node);
     if (state.retired.includes(node) && !isNeeded) {
-      const reason = `node ${node} was removed from the cluster, and is no longer needed`;
+      const reason = `node ${node} was removed from the cluster, and is no longer needed: stop its process`;
       this.#verdict ??= { state: 'removed', reason };
     } else if (listed !== undefined && (listed.incarnation ?? incarnation) !== incarnation) {
       const reason = `another database is recorded under node id ${node}`;

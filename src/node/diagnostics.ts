@@ -6,7 +6,7 @@ import type { MonotonicClock } from '../api/clocks.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
 import type { Logger } from 'pino';
-import type { DiagnosticsApi, OpenDiagnosis, WantedDiagnosis } from '../api/diagnostics.ts';
+import type { DiagnosticsApi, OpenDiagnosis, WantedDiagnosis } from '../api/api-listener.ts';
 
 /** What `Diagnostics` needs. */
 export interface DiagnosticsInit extends MonotonicClock {

@@ -2,7 +2,7 @@
  * Counts what the listeners of this node answer, with the clocks of the node. The figures are defined in src/usage.
  */
 import type { AskAnswer, Question } from '../api/question.ts';
-import { UNMATCHED } from '../api/unmatched.ts';
+import { UNMATCHED } from '../api/refusals.ts';
 import type { UsageColumn, UsageQuery } from '../api/usage.ts';
 import { RULES_MAX, type RuleTable } from '../limiter/rules.ts';
 import type { NodeUsage } from '../usage/node-usage.ts';

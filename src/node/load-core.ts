@@ -8,7 +8,7 @@ import { NO_NODE } from '../../raft/types.ts';
 import { loadHash32 } from '../partition/hash.ts';
 import { snapshotEveryBytes, stateBytesDefault } from '../partition/node-budget.ts';
 import type { Logger } from 'pino';
-import type { Access } from './access.ts';
+import { hasTokens } from './access.ts';
 import { busyFraction, idleProcessors } from './busy-fraction.ts';
 import { memoryLimits } from './memory.ts';
 import { NodeCore } from './node-core.ts';
@@ -66,22 +66,34 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
   return core;
 }
 
+/** States of group 0 that follow each other faster than this are not logged one by one. */
+const SETTLED_MILLIS = 1_000;
+
 function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' | 'excluded'> {
-  const { transport, memberCache, access } = parts;
+  const { transport, memberCache } = parts;
   const { config, logger } = parts.init;
-  let loggedMode: ReturnType<Access['mode']> | undefined;
+  let wasClosed: boolean | undefined;
+  let settling: NodeJS.Timeout | undefined;
+  let loggedNodes = '';
   return {
     nodesChanged(state, metaMembers) {
       const { nodes, version, settledVersion } = state;
       const draining = nodes.filter((each) => each.draining === true).map(({ id }) => id);
       const ids = nodes.map(({ id }) => id);
-      logger.info({ nodes: ids, version, settledVersion, draining }, 'nodes of the cluster');
+      const fields = { nodes: ids, version, settledVersion, draining };
+      // This is also called for changes of rules and tokens, and for addresses that nodes report.
+      if (JSON.stringify(fields) !== loggedNodes) logger.info(fields, 'nodes of the cluster');
+      loggedNodes = JSON.stringify(fields);
       transport.recheck();
       transport.setPeers(currentPeers(state, metaMembers, config));
       memberCache.update(state);
-      const mode = access.mode();
-      if (mode !== loggedMode) logMode(mode, logger);
-      loggedMode = mode;
+      // A node that joins or starts applies older states first, and only the last of them says who may ask now.
+      clearTimeout(settling);
+      settling = setTimeout(() => {
+        const isClosed = hasTokens(config, memberCache.known);
+        if (isClosed !== wasClosed) logAccess(isClosed, logger);
+        wasClosed = isClosed;
+      }, SETTLED_MILLIS).unref();
     },
     excluded({ state, reason }) {
       logger[state === 'removed' ? 'warn' : 'error']({ membership: state }, reason);
@@ -91,12 +103,12 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
   };
 }
 
-function logMode(mode: ReturnType<Access['mode']>, logger: Logger): void {
-  if (mode === 'open')
+function logAccess(isClosed: boolean, logger: Logger): void {
+  if (isClosed) logger.info('access is closed: every request needs a token');
+  else
     logger.warn(
       'access is open: anybody who reaches a listener may ask, and programs on this machine may change everything; `quorate tokens create --role admin` closes it',
     );
-  if (mode === 'closed') logger.info('access is closed: every request needs a token');
 }
 
 type LoggedEvents = Pick<

@@ -65,6 +65,42 @@ export function parseKnownMembers(text: string): KnownMembers | undefined {
   }
 }
 
+/**
+ * Writes the file of a database that no node has run on yet, such as a restored one. Without it the node would not
+ * know before its start that requests need a token, and would refuse to listen beyond this machine.
+ */
+export async function writeKnownMembers(databaseDirectory: string, state: MetaState): Promise<void> {
+  await writeText(databaseDirectory, textOf(knownAfter(NOTHING_KNOWN, state)));
+}
+
+const NOTHING_KNOWN: KnownMembers = {
+  version: 0,
+  settledVersion: 0,
+  nodes: [],
+  retired: [],
+  isRemoved: false,
+};
+
+function knownAfter(known: KnownMembers, state: MetaState): KnownMembers {
+  const { version, settledVersion, nodes, leaving, retired, tokens } = state;
+  const ids = [...nodes, ...leaving].map(({ id }) => id);
+  // After a restart group 0 may be at an older version on this node.
+  const isNewer = tokens !== undefined && tokens.version >= (known.tokens?.version ?? 0);
+  const newest = isNewer ? { version: tokens.version, isClosed: hasAdmin(tokens.entries) } : known.tokens;
+  const ofTokens = newest === undefined ? {} : { tokens: newest };
+  return { ...known, version, settledVersion, nodes: ids, retired, ...ofTokens };
+}
+
+function textOf(known: KnownMembers): string {
+  return `${JSON.stringify(known)}\n`;
+}
+
+async function writeText(databaseDirectory: string, text: string): Promise<void> {
+  const path = join(databaseDirectory, FILE);
+  await naming(`${path}.new`, () => writeFile(`${path}.new`, text, { flush: true }));
+  await rename(`${path}.new`, path);
+}
+
 /** Writes the latest state to the file, one write after the other. */
 export class MemberCache {
   readonly #directory: string;
@@ -78,21 +114,19 @@ export class MemberCache {
    * @param tokens as read from the file
    */
   constructor(databaseDirectory: string, failed: (error: unknown) => void, tokens?: KnownTokens) {
-    const nothing = { version: 0, settledVersion: 0, nodes: [], retired: [], isRemoved: false };
-    this.#known = { ...nothing, ...(tokens !== undefined && { tokens }) };
+    this.#known = { ...NOTHING_KNOWN, ...(tokens !== undefined && { tokens }) };
     this.#directory = databaseDirectory;
     this.#failed = failed;
   }
 
   /** Takes a new state of group 0. */
-  update({ version, settledVersion, nodes, leaving, retired, tokens }: MetaState): void {
-    const ids = [...nodes, ...leaving].map(({ id }) => id);
-    const known = this.#known.tokens;
-    // After a restart group 0 may be at an older version on this node.
-    const isNewer = tokens !== undefined && tokens.version >= (known?.version ?? 0);
-    const newest = isNewer ? { version: tokens.version, isClosed: hasAdmin(tokens.entries) } : known;
-    const ofTokens = newest === undefined ? {} : { tokens: newest };
-    this.#change({ ...this.#known, version, settledVersion, nodes: ids, retired, ...ofTokens });
+  update(state: MetaState): void {
+    this.#change(knownAfter(this.#known, state));
+  }
+
+  /** What was last taken, or read from the file. */
+  get known(): KnownMembers {
+    return this.#known;
   }
 
   /** This node was removed from the cluster. */
@@ -109,13 +143,10 @@ export class MemberCache {
 
   async #write(): Promise<void> {
     this.#isWriting = true;
-    const path = join(this.#directory, FILE);
     while (this.#isDirty) {
       this.#isDirty = false;
       try {
-        const text = `${JSON.stringify(this.#known)}\n`;
-        await naming(`${path}.new`, () => writeFile(`${path}.new`, text, { flush: true }));
-        await rename(`${path}.new`, path);
+        await writeText(this.#directory, textOf(this.#known));
       } catch (error) {
         this.#failed(error);
       }

@@ -66,7 +66,12 @@ export class Metrics {
       buckets: LATENCY_BUCKETS_SECONDS,
       registers,
     });
-    gauge('quorate_leaderships', 'Partitions this node leads.', sources.leaderships, registers);
+    gauge(
+      'quorate_leaderships',
+      'Groups that this node leads: its partitions, and group 0 (nodes, rules, tokens) if it leads that, too.',
+      sources.leaderships,
+      registers,
+    );
     gauge('quorate_open_requests', 'Requests without an answer yet.', sources.openRequests, registers);
     gauge('quorate_waiting_proposals', 'Requests not applied yet.', sources.waitingProposals, registers);
     gauge('quorate_state_bytes', 'Bytes of state of all partitions here.', sources.stateBytes, registers);

@@ -4,7 +4,7 @@ import type { GroupApplication, MultiRaftOptions } from '../../raft/driver/multi
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { Clocks } from '../api/clocks.ts';
-import type { SheddingOfForwarded } from '../api/shedding.ts';
+import type { SheddingOfForwarded } from '../api/api-listener.ts';
 import type { UsageQuery } from '../api/usage.ts';
 import type { ClockVerdict } from '../clock/clock-rates.ts';
 import type { ClusterConfig } from '../config/config.ts';

@@ -4,8 +4,7 @@
  * be right.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { HostPort, NodeAddress } from '../api/node-address.ts';
-import { labelsOf } from '../api/node-labels.ts';
+import { type HostPort, type NodeAddress, labelsOf } from '../api/node-address.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { Introduction, MetaState } from '../meta/cluster-state.ts';
 

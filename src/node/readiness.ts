@@ -2,7 +2,7 @@
  * Tells the state of a node from the loading of its first group to its last answer, for `/readyz` and the
  * listeners.
  */
-import type { Readiness } from '../api/readiness.ts';
+import type { Readiness } from '../api/cluster-report.ts';
 import type { MembershipStatus } from '../meta/own-membership.ts';
 import type { NodeCore } from './node-core.ts';
 

@@ -48,7 +48,10 @@ async function decideSome({ logger, monotonicMillis }: WarmUpInit): Promise<void
     await cluster.start();
     while (cluster.asked < REQUESTS && cluster.hasTime) await cluster.ask();
     const millis = Math.round(monotonicMillis() - startedMillis);
-    logger.info({ ...cluster.answers, millis }, 'warmed up');
+    logger.info(
+      { ...cluster.answers, millis },
+      'warmed up: a limiter in memory answered requests of this process, and was thrown away; nothing was charged',
+    );
   } finally {
     await cluster.end();
   }

@@ -7,7 +7,7 @@
  * other.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { NodeLabels } from '../api/node-labels.ts';
+import type { NodeLabels } from '../api/node-address.ts';
 
 /** A node and its labels. */
 export interface LabelledNode extends NodeLabels {

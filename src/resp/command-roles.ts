@@ -93,7 +93,7 @@ function nameOf({ name, subcommands }: Command, args: CommandArguments): string 
 }
 
 /**
- * The caller of a session. It is looked up for every command, because the token may have been revoked in the
+ * The caller of a session. It is read for every command, because the token may have been revoked in the
  * meantime.
  */
 export function callerOfSession(

@@ -1,5 +1,5 @@
 /**
- * What a command is: its entry in the table, and the interface through which it uses its connection and its listener.
+ * A command: its entry in the table, and the interface through which it uses its connection and its listener.
  */
 import type { MonotonicClock } from '../api/clocks.ts';
 import type { AskAnswer, Question } from '../api/question.ts';
@@ -21,7 +21,7 @@ export interface ListenerCounts {
   readonly answers: Record<keyof typeof ALLOW_STATUS, number>;
 }
 
-/** The state that all connections share. */
+/** The state of the listener, which all its connections use. */
 export interface ListenerState extends MonotonicClock {
   readonly node: NodeApi;
   /** The release of the package. */

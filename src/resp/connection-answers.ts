@@ -16,8 +16,8 @@ const DESCRIBED_BYTES_MAX = 256;
 const scratch = new ReplyWriter();
 
 /**
- * The encoded refusal of a command because of load, the same for every command. It is encoded only once, because refusing
- * must cost far less than deciding.
+ * The encoded refusal of a command because of load, the same for every command. It is encoded only once, because
+ * refusing must cost far less than deciding.
  */
 const SHED_BYTES = bytesOfShed();
 
@@ -26,7 +26,7 @@ function bytesOfShed(): Buffer {
   return scratch.take();
 }
 
-/** What it is built from. */
+/** The parts that it is built from. */
 export interface ConnectionAnswersInit {
   readonly session: Session;
   readonly listener: ListenerState;

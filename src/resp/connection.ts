@@ -9,10 +9,9 @@ import { refusalOfCommand, refusalOfState } from './command-roles.ts';
 import { fitsArity, unknownCommand, wrongArity } from './command-table.ts';
 import { ConnectionAnswers } from './connection-answers.ts';
 import type { ConnectionLimits } from './resp-listener-init.ts';
-import type { Flushable, FlushPass } from './flush-pass.ts';
+import type { Flushable, FlushPass, Readable, ReadPass } from './turn-passes.ts';
 import { type ErrorReply, failed, simple } from './reply.ts';
 import { KeptBytes } from './kept-bytes.ts';
-import type { Readable, ReadPass } from './read-pass.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import { RequestParser } from './request-parser.ts';
 import type { Session } from './session.ts';
@@ -26,7 +25,7 @@ const IN_LINE_MILLIS_MAX = 1_000;
 const LATE_FACTOR = 8;
 const QUEUED = simple('QUEUED');
 
-/** What a connection is built from. */
+/** The parts that a connection is built from. */
 export interface ConnectionInit {
   readonly socket: Socket;
   readonly session: Session;

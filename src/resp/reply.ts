@@ -89,3 +89,8 @@ export function setOf(items: readonly Reply[]): SetReply {
 
 /** The error of Redis for options that cannot be parsed. */
 export const SYNTAX_ERROR: ErrorReply = failed('syntax error');
+
+/** The error for an argument that is not UTF-8. */
+export function notUtf8(field: string): ErrorReply {
+  return failed(`${field} must be UTF-8, and some of its bytes are not`);
+}

@@ -1,4 +1,4 @@
-/** What the RESP listener is built from, and its limits. */
+/** The parts that the RESP listener is built from, and its limits. */
 import type { MonotonicClock } from '../api/clocks.ts';
 import type { Logger } from 'pino';
 import type { NodeApi } from '../api/api-listener.ts';
@@ -43,7 +43,7 @@ export const RESP_LIMITS: RespLimits = {
   commandMillisMax: 10_000,
 };
 
-/** What the RESP listener is built from. */
+/** The parts that the RESP listener is built from. */
 export interface RespListenerInit extends MonotonicClock {
   readonly node: NodeApi;
   /** Port 0 lets the system choose. */

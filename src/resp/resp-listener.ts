@@ -9,8 +9,7 @@ import type { ListenerCounts, ListenerState } from './command.ts';
 import { COMMAND_TABLE } from './commands/all.ts';
 import { Connection } from './connection.ts';
 import { RESP_LIMITS, type RespListenerInit, type RespLimits } from './resp-listener-init.ts';
-import { FlushPass } from './flush-pass.ts';
-import { ReadPass } from './read-pass.ts';
+import { FlushPass, ReadPass } from './turn-passes.ts';
 import { Session } from './session.ts';
 
 /** TCP keep-alive: a client that disappears without closing its connection is detected after about this time. */

@@ -2,7 +2,7 @@
 import type { RespVersion } from './reply-writer.ts';
 import type { Transaction } from './transaction.ts';
 
-/** What a session is built from. */
+/** The parts that a session is built from. */
 export interface SessionInit {
   readonly id: number;
   /** `host:port` of the client, and of this end. */
@@ -54,7 +54,8 @@ export class Session {
   }
 
   /**
-   * True if it has subscribed on RESP2. There, answers and messages look alike, so Redis allows only a few commands.
+   * True if it has subscribed on RESP2. There, answers and messages have the same form, so Redis allows only a few
+   * commands.
    */
   get isSubscriber(): boolean {
     return this.version === 2 && this.channels.size > 0;

@@ -1,9 +1,12 @@
-/** Converts the outcomes of a `ListedRequest` to a `RateLimitResponse` of Envoy's rate limit service. Pure. */
+/**
+ * Converts the outcomes of a `ListedRequest` to a `RateLimitResponse` of Envoy's rate limit service, and formats it as
+ * proto3 JSON. Pure.
+ */
+import { UNKNOWN_UNIT, type Unit, unitOf } from './units.ts';
 import type { LimitStatus } from '../api/answer.ts';
 import type { ListedAnswer, ListOutcome } from '../api/listed.ts';
-import { restoredHeaders } from '../api/restored.ts';
+import { restoredHeaders } from '../api/rate-limit-headers.ts';
 import { waitHelps } from '../api/waiting.ts';
-import { type Unit, unitOf } from './units.ts';
 
 /** The `limit_remaining` of an unlimited descriptor. */
 const UNLIMITED_REMAINING = 0xffff_ffff;
@@ -110,4 +113,39 @@ function headersOf(statuses: readonly DescriptorStatus[]): readonly HeaderValue[
 function isNearer(a: DescriptorStatus, b: DescriptorStatus): boolean {
   if (a.code !== b.code) return a.code === 'OVER_LIMIT';
   return a.limitRemaining < b.limitRemaining;
+}
+
+/** The response as a proto3 JSON value: names in camel case, and zero or empty fields left out. */
+export function jsonOf({ overallCode, statuses, responseHeadersToAdd }: RateLimitResponse): unknown {
+  return {
+    overallCode,
+    ...(statuses.length > 0 && { statuses: statuses.map(statusJson) }),
+    ...(responseHeadersToAdd.length > 0 && { responseHeadersToAdd }),
+  };
+}
+
+function statusJson({ code, currentLimit, limitRemaining, untilResetMillis }: DescriptorStatus): unknown {
+  return {
+    code,
+    ...(currentLimit !== undefined && { currentLimit: limitJson(currentLimit) }),
+    ...(limitRemaining > 0 && { limitRemaining }),
+    ...(untilResetMillis !== undefined && { durationUntilReset: durationJson(untilResetMillis) }),
+  };
+}
+
+function limitJson({
+  requestsPerUnit,
+  unit,
+  name,
+}: Exclude<DescriptorStatus['currentLimit'], undefined>): unknown {
+  return {
+    ...(requestsPerUnit > 0 && { requestsPerUnit }),
+    ...(unit !== UNKNOWN_UNIT && { unit: unit.name }),
+    ...(name !== '' && { name }),
+  };
+}
+
+/** A duration in seconds, with three decimal places if it is not a whole number. */
+function durationJson(millis: number): string {
+  return `${millis % 1_000 === 0 ? millis / 1_000 : (millis / 1_000).toFixed(3)}s`;
 }

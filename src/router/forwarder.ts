@@ -10,7 +10,7 @@
  * as if the leader had died.
  */
 import type { ArrivalClock } from '../api/clocks.ts';
-import type { SheddingOfForwarded } from '../api/shedding.ts';
+import type { SheddingOfForwarded } from '../api/api-listener.ts';
 import type { Answer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import { Outbox } from '../../raft/outbox.ts';

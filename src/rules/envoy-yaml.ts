@@ -5,7 +5,7 @@
  */
 import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/question.ts';
 import { FIXED_LIMIT_MAX, LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
-import { UNMATCHED } from '../api/unmatched.ts';
+import { UNMATCHED } from '../api/refusals.ts';
 import { Fields, itemsOf, mapOf, type TextAt } from './fields.ts';
 import { type Findings, knownInstead, quoted } from './mistakes.ts';
 import { shortId } from './path-id.ts';

@@ -4,7 +4,7 @@
  */
 import { LIMIT_MAX, limitMaxOf, RULE_CLOCKS, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { isStatedId } from '../api/stated-rule.ts';
-import { UNMATCHED } from '../api/unmatched.ts';
+import { UNMATCHED } from '../api/refusals.ts';
 import { Fields, mapOf, type TextAt, textOf } from './fields.ts';
 import { type Findings, type Offset, quoted } from './mistakes.ts';
 import { compareText, readConditions, readCost, readKey } from './native-scope.ts';

@@ -2,7 +2,7 @@
  * Reads rules.yaml: the list `rules` and the short form by tiers, endpoints and customers, which may stand in one
  * document.
  */
-import { UNMATCHED } from '../api/unmatched.ts';
+import { UNMATCHED } from '../api/refusals.ts';
 import { Fields, itemsOf, mapOf, shown } from './fields.ts';
 import type { Findings } from './mistakes.ts';
 import { readNativeRule } from './native-rule.ts';

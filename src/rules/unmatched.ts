@@ -2,7 +2,7 @@
  * The setting for requests that no rule matches (`unmatched`). It is stored as a definition after those of the
  * rules, so that it is replicated, shown and compared with them. It has no windows and matches no request.
  */
-import { UNMATCHED, type Unmatched } from '../api/unmatched.ts';
+import { UNMATCHED, type Unmatched } from '../api/refusals.ts';
 import type { Fields } from './fields.ts';
 import { PRIORITY_MAX, type RuleDefinition } from './rule-definition.ts';
 import type { Located } from './together.ts';

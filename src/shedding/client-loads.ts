@@ -2,7 +2,7 @@
  * Counts the open requests of each client, in a table of bounded size. While every place of the table belongs to a
  * client with open requests, new clients share one extra place. It refuses no request.
  */
-import type { ClientLoad } from '../api/shedding.ts';
+import type { ClientLoad } from '../api/api-listener.ts';
 
 /** The most clients with a place of their own. */
 export const CLIENTS_MAX = 4_096;

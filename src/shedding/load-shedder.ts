@@ -6,7 +6,7 @@
  * nobody.
  */
 import type { MonotonicClock } from '../api/clocks.ts';
-import type { ClientLoad, SheddingApi, SheddingOfForwarded } from '../api/shedding.ts';
+import type { ClientLoad, SheddingApi, SheddingOfForwarded } from '../api/api-listener.ts';
 import { ClientLoads } from './client-loads.ts';
 import { DelayLimit } from './delay-limit.ts';
 import { LateLimit } from './late-limit.ts';

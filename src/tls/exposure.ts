@@ -68,7 +68,11 @@ export function exposureOf(node: NodeAddress, has: Safeguards, isInsecure: boole
     );
   if (first !== undefined)
     return `--insecure: anybody who reaches it can use it or pose as a peer: ${[first, ...others].join(', ')}`;
-  const onLoopback = lackingAt(node, has, true);
-  if (onLoopback.length === 0) return undefined;
-  return `open to every program on this machine: ${onLoopback.join(', ')} to be closed`;
+  if (lackingAt(node, has, true).length === 0) return undefined;
+  const lacks = [
+    ...(has.tls === undefined ? ['no TLS'] : []),
+    ...(has.tls !== undefined && has.tls.listeners === undefined ? ['no TLS for clients'] : []),
+    ...(has.hasTokens ? [] : ['no token of role admin']),
+  ];
+  return `open to every program on this machine (${lacks.join(' and ')}): see docs/operate/tls-and-tokens.md`;
 }

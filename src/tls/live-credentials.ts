@@ -87,6 +87,7 @@ export class LiveCredentials {
 
   async #replace(): Promise<void> {
     const { setting, logger } = this.#init;
+    const before = this.#current;
     try {
       this.#current = await read(this.#init);
     } catch (error) {
@@ -95,6 +96,10 @@ export class LiveCredentials {
       return;
     }
     const until = new Date(this.#current.expiresMillis).toISOString();
+    if (isSame(before, this.#current)) {
+      logger.info({ setting, until }, 'the certificate files were read again: nothing changed');
+      return;
+    }
     logger.info({ setting, until }, 'a new certificate is in force for new connections');
     this.#warnedMillis = Number.NEGATIVE_INFINITY;
     this.#warn();
@@ -120,6 +125,11 @@ export class LiveCredentials {
         'other users than its owner may read this private key: chmod 600 it',
       );
   }
+}
+
+/** Whether two readings found the same files. */
+function isSame(a: Credentials, b: Credentials): boolean {
+  return a.ca === b.ca && a.cert === b.cert && a.key === b.key;
 }
 
 function read({ files, wallMillis, ...checks }: LiveCredentialsInit): Promise<Credentials> {

@@ -52,7 +52,10 @@ export class ThrottledLog<Kind extends string> {
       this.#held.delete(kind);
       return;
     }
-    this.#logger.warn({ ...held.fields, times: held.count }, `${held.message} (the last of several)`);
+    this.#logger.warn(
+      { ...held.fields, times: held.count },
+      `${held.message} (the last of several such lines)`,
+    );
     held.count = 0;
   }
 

@@ -1,8 +1,7 @@
 /** The frame in which a node reports the state of its groups twice a second, for operators and tests. */
 import type { NodeId } from '../../raft/types.ts';
-import { CLOCK_STATES, type ClockState } from '../api/cluster-report.ts';
+import { CLOCK_STATES, type ClockState, type NodeFigures } from '../api/cluster-report.ts';
 import type { HostPort } from '../api/node-address.ts';
-import type { NodeFigures } from '../api/node-figures.ts';
 import { array, decodeAddress, Fields, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot, SLOT_COUNT, slotRangeOf } from '../../src/api/key-slot.ts';
 
-/** CRC-16/XMODEM bit by bit, over the bytes that Node encodes. */
+/** CRC-16/XMODEM bit by bit, over the UTF-8 bytes that Node encodes. */
 function naiveSlot(text: string): number {
   let crc = 0;
   for (const byte of Buffer.from(text)) {
@@ -31,7 +31,7 @@ describe('the slot of a key', () => {
     expect(keySlot(key)).toBe(slot);
   });
 
-  it('is that of its UTF-8 bytes', () => {
+  it('is computed from its UTF-8 bytes', () => {
     fc.assert(
       fc.property(fc.array(codePoint, { maxLength: 40 }), (points) => {
         const key = String.fromCodePoint(...points);
@@ -45,13 +45,16 @@ describe('the slot of a key', () => {
     ['foo{bar}{zap}', 'bar'],
     ['foo{{bar}}zap', '{bar'],
     ['a{ž😀}', 'ž😀'],
-  ])('of %j is that of its tag %j', (key, tag) => {
+  ])('of %j is the one of its tag %j', (key, tag) => {
     expect(keySlot(key)).toBe(naiveSlot(tag));
   });
 
-  it.each(['foo{}{bar}', '{}', 'foo{bar', 'foo}bar{', '}{'])('of %j is that of the whole', (key) => {
-    expect(keySlot(key)).toBe(naiveSlot(key));
-  });
+  it.each(['foo{}{bar}', '{}', 'foo{bar', 'foo}bar{', '}{'])(
+    'of %j is computed from the whole key',
+    (key) => {
+      expect(keySlot(key)).toBe(naiveSlot(key));
+    },
+  );
 });
 
 describe('partitions', () => {

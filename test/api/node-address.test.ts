@@ -8,7 +8,7 @@ describe('the text of an address', () => {
     ['a.example', 'a.example:8101'],
     ['::1', '[::1]:8101'],
     ['2001:db8::7', '[2001:db8::7]:8101'],
-  ])('of %s is %s, which URLs take, and is read back', (host, text) => {
+  ])('of %s is %s, which is valid in URLs and can be parsed', (host, text) => {
     expect(addressText({ host, port: 8_101 })).toBe(text);
     expect(new URL(`http://${text}`).host).toBe(text);
     expect(readAddress(text)).toEqual({ host, port: 8_101 });

@@ -1,5 +1,5 @@
 /** A fake of load shedding, controlled by a test. At first nothing is refused. It counts open requests. */
-import type { ClientLoad, SheddingApi } from '../../src/api/shedding.ts';
+import type { ClientLoad, SheddingApi } from '../../src/api/api-listener.ts';
 
 export class PlayedShedding implements SheddingApi {
   /** The clients that are refused; `true`: all clients. */

@@ -38,11 +38,11 @@ describe('a key that an object of a JSON text has twice', () => {
     '{"a":"\\"a\\":1,\\"a\\":2"}',
     '{"a":":{,}[]","b":"\\\\"}',
     '{"1":1,"01":2,"1.0":3}',
-  ])('is not seen where there is none: %s', (text) => {
+  ])('is not found if there is none: %s', (text) => {
     expect(repeatedIn(text)).toEqual([]);
   });
 
-  it('is seen however deep and however large a text is', () => {
+  it('is found in very deep and very large texts', () => {
     const deep = 100_000;
     expect(repeatedIn('['.repeat(deep) + ']'.repeat(deep))).toEqual([]);
     expect(repeatedIn(`${'['.repeat(deep)}{"a":1,"a":2}${']'.repeat(deep)}`)).toHaveLength(1);
@@ -51,7 +51,7 @@ describe('a key that an object of a JSON text has twice', () => {
     ]);
   });
 
-  it('is found in any text, and nothing else is', () => {
+  it('is found in any text, without false reports', () => {
     const value = fc.jsonValue({ maxDepth: 3 });
     const member = fc.tuple(fc.oneof(fc.constantFrom('a', ':', '"', '__proto__'), fc.string()), value);
     fc.assert(

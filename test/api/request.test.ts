@@ -15,12 +15,12 @@ describe('a well-formed request', () => {
     { userId: 'u', rule: 'r'.repeat(128), cost: 1_000_000, timestampMillis: 0, requestId: 'q'.repeat(128) },
     { userId: 'u', cost: 1, timestampMillis: 8_640_000_000_000_000 },
     { userId: 'u', rule: undefined, cost: undefined, timestampMillis: undefined, requestId: undefined },
-  ])('is %j', (request) => {
+  ])('is accepted: %j', (request) => {
     expect(invalidInUser(request)).toBeUndefined();
   });
 });
 
-describe('a request is refused by naming the field as callers know it, and its bound', () => {
+describe('a request is refused with the API name of the field and its bound', () => {
   it.each<[(typeof REQUEST_FIELDS)[number], UserQuestion, string]>([
     ['userId', { userId: '' }, TEXT_256],
     ['userId', { userId: 'x'.repeat(257) }, TEXT_256],
@@ -40,7 +40,7 @@ describe('a request is refused by naming the field as callers know it, and its b
     expect(invalidInUser(request)).toEqual({ kind: 'invalid', field, message: `${field} must be ${bound}` });
   });
 
-  it('and whatever type it has', () => {
+  it('cost of any other type', () => {
     for (const value of [null, 7, true, [], {}, 'x']) {
       const request = { userId: 'u', cost: value } as unknown as UserQuestion;
       expect(invalidInUser(request)?.field).toBe(value === 7 ? undefined : 'cost');

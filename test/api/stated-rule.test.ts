@@ -5,7 +5,7 @@ import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import { parseStatedRule, statedRuleId } from '../../src/api/stated-rule.ts';
 
-it('is read as it was stated', () => {
+it('is decoded as it was stated', () => {
   const limits = fc.integer({ min: 0, max: LIMIT_MAX });
   const windows = fc.integer({ min: 1, max: WINDOW_MILLIS_MAX });
   fc.assert(
@@ -34,6 +34,6 @@ it.each([
   '16/60000ms\n',
   `${LIMIT_MAX + 1}/1ms`,
   `1/${WINDOW_MILLIS_MAX + 1}ms`,
-])('is not read from %j', (id) => {
+])('is not decoded from %j', (id) => {
   expect(parseStatedRule(id)).toBeUndefined();
 });

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { ATTACKS, runAttacks } from './run.ts';
 
-it('lets nobody in, changes nothing, and serves others meanwhile', async () => {
+it('refuses every attack, changes nothing, and serves the honest client meanwhile', async () => {
   const rows = await runAttacks({ slow: 200, many: 500 }, ATTACKS, () => {});
   expect(rows).toHaveLength(ATTACKS.length + 1);
   for (const { name, listener, gotIn, changed, noticed } of rows) {

@@ -5,7 +5,7 @@ import type { Listener } from './scale.ts';
 export interface Attack {
   readonly name: string;
   readonly listener: Listener;
-  /** @throws never because of what the cluster answers: that is in the outcome */
+  /** @throws never because of an answer of the cluster: answers are in the outcome */
   readonly run: (target: Target) => Promise<Outcome>;
 }
 

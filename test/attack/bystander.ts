@@ -62,13 +62,13 @@ export class Bystander {
     this.#loop = this.#run();
   }
 
-  /** Ends when each way was asked once more at least, from its beginning to its end. */
+  /** Resolves when each listener has answered at least one more complete request. */
   async asksAll(): Promise<void> {
     const until = this.#rounds + 2;
     while (this.#rounds < until && !this.#isOver) await delay(PAUSE_MILLIS);
   }
 
-  /** Since the last time. */
+  /** The counts since the last call. */
   noticed(): Noticed {
     const sorted = this.#millis.toSorted((a, b) => a - b);
     const at = (fraction: number): number => sorted[Math.ceil(sorted.length * fraction) - 1] ?? 0;

@@ -1,6 +1,6 @@
 /** Attacks on the gRPC listener: without a token, with a wrong one, or with one of a lower role. */
 import { credentials, status } from '@grpc/grpc-js';
-import { messageType } from '../../src/grpc/message-types.ts';
+import { messageType } from '../../src/grpc/protos.ts';
 import { asIs, EnvoyClient, metadataOf } from '../grpc/envoy-client.ts';
 import type { Attack, Outcome } from './attack.ts';
 import type { Target } from './target.ts';

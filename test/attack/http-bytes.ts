@@ -8,7 +8,7 @@ import type { Target } from './target.ts';
 
 const QUIET_MILLIS = 300;
 const HIDDEN_BODY = '{"role":"admin","name":"smuggled"}';
-/** As if a proxy had passed it on behind the first one: it shows no token of its own. */
+/** A second request without a token, as if a proxy had forwarded it behind the first one. */
 const HIDDEN = [
   'POST /v1/tokens HTTP/1.1',
   'host: a',
@@ -35,7 +35,7 @@ function asking(target: Target, headers: readonly string[], body: string): strin
   ].join('\r\n');
 }
 
-/** By what makes the length of the first request a matter of opinion. */
+/** First requests with an ambiguous length, by the reason for the ambiguity. */
 const SMUGGLED: Readonly<Record<string, (target: Target) => string>> = {
   'both a length and chunks': (target) =>
     asking(
@@ -51,7 +51,7 @@ const SMUGGLED: Readonly<Record<string, (target: Target) => string>> = {
   'two lengths in one': (target) => asking(target, ['content-length: 2, 2'], `{}${HIDDEN}`),
   'a space before the colon': (target) =>
     asking(target, ['transfer-encoding : chunked', 'content-length: 2'], `{}${HIDDEN}`),
-  'a coding that is none': (target) =>
+  'an unknown coding': (target) =>
     asking(target, ['transfer-encoding: xchunked', 'content-length: 2'], `{}${HIDDEN}`),
   'chunked twice': (target) => asking(target, ['transfer-encoding: chunked, identity'], `0\r\n\r\n${HIDDEN}`),
   'a folded line': (target) =>
@@ -73,8 +73,8 @@ async function smuggle(target: Target): Promise<Outcome> {
   const all = Object.entries(SMUGGLED);
   for (const [name, bytes] of all) {
     const intruder = await sayOnce(target.address(1, 'http'), bytes(target), { quietMillis: QUIET_MILLIS });
-    // What stands behind a request may be read as one, and is refused as one without a token; it is never the first
-    // one's.
+    // The bytes behind a request may be read as another request, which is refused without a token. They must never run
+    // with the token of the first one.
     if (statusesIn(intruder).includes(201)) gotIn.push(`${name}: ${statusesIn(intruder).join(', ')}`);
   }
   return { tries: all.length, gotIn };
@@ -126,10 +126,13 @@ async function send(
   return { tries: Object.keys(all).length, gotIn };
 }
 
-/** Late: longer than a whole request may take. */
+/** Longer than a whole request may take. */
 const LATE_MILLIS = 45_000;
 
-/** A header line a second, for ever; or a handshake that is never begun. A way in is a connection that is kept. */
+/**
+ * Sends a header line a second without end, or never begins the handshake. The attack succeeds if a connection is
+ * kept.
+ */
 async function loris(target: Target, options: { readonly plain?: true }): Promise<Outcome> {
   const count = target.scale.slow;
   const all = await crowd(target.address(3, 'http'), count, options);
@@ -142,13 +145,16 @@ async function loris(target: Target, options: { readonly plain?: true }): Promis
   clearInterval(drip);
   for (const each of all) each.leave();
   const kept = closed.filter((isClosed) => !isClosed).length;
-  return { tries: count, gotIn: kept === 0 ? [] : [`${kept} slow ones were kept for ${LATE_MILLIS} ms`] };
+  return {
+    tries: count,
+    gotIn: kept === 0 ? [] : [`${kept} slow connections were kept for ${LATE_MILLIS} ms`],
+  };
 }
 
 export const HTTP_BYTES: readonly Attack[] = [
   { name: 'requests hidden in requests', listener: 'http', run: smuggle },
   {
-    name: 'what is too long, too deep or no request',
+    name: 'requests that are too long, too deep or malformed',
     listener: 'http',
     run: async (target) => send(target, LONG),
   },

@@ -3,7 +3,7 @@ import type { Attack, Outcome } from './attack.ts';
 import { sayOnce } from './sockets.ts';
 import type { Answer, Target } from './target.ts';
 
-/** The connection is closed by the answer. */
+/** Whether the answer closes the connection. */
 const QUIET_MILLIS = 5_000;
 
 interface Wanted {
@@ -31,8 +31,8 @@ const READING: readonly Wanted[] = [
   { method: 'GET', path: '/v1/usage' },
   { method: 'GET', path: '/v1/customers/ada' },
 ];
-/** With a token that may decide, too. */
-const LOOKING: readonly Wanted[] = [{ method: 'GET', path: '/v1/users/ada' }];
+/** Also refused with a token of role decide. */
+const USER_READING: readonly Wanted[] = [{ method: 'GET', path: '/v1/users/ada' }];
 const RULE = { id: 'default', limit: 9, windowMillis: 1_000, clock: 'cluster' };
 const CHANGING: readonly Wanted[] = [
   { method: 'PUT', path: '/v1/rules', body: { rules: [RULE] } },
@@ -53,7 +53,7 @@ const CHANGING: readonly Wanted[] = [
   },
   { method: 'POST', path: '/v1/cluster/nodes', body: { remove: 3 } },
 ];
-const EVERYTHING = [...DECIDING, ...READING, ...LOOKING, ...CHANGING];
+const EVERYTHING = [...DECIDING, ...READING, ...USER_READING, ...CHANGING];
 
 /** The answer must say nothing except that a token, or another one, is needed. */
 function isRefused({ status }: Answer): boolean {
@@ -85,7 +85,7 @@ function bearer(token: string): Readonly<Record<string, string>> {
 
 export const HTTP_CREDENTIALS: readonly Attack[] = [
   {
-    name: 'no token, at every route, and as a page, a proxy and a name of others',
+    name: 'no token, at every route, and as a page, a proxy and a foreign host name',
     listener: 'http',
     run: async (target) =>
       tryAll(target, EVERYTHING, [

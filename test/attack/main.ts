@@ -34,7 +34,7 @@ async function run({ only, json }: Options): Promise<void> {
   const attacks = ATTACKS.filter(
     ({ name, listener }) => only === undefined || `${listener} ${name}`.includes(only),
   );
-  if (attacks.length === 0) throw new Error(`no attack has "${only}" in its door and name`);
+  if (attacks.length === 0) throw new Error(`no attack has "${only}" in its listener and name`);
   if (!json) say(HEAD);
   const rows = await runAttacks(FULL_SCALE, attacks, (row) => {
     if (json) return;
@@ -49,8 +49,8 @@ async function run({ only, json }: Options): Promise<void> {
 
 await new Command()
   .name('npm run attack --')
-  .description('Attacks a cluster of three processes of its own over every door and the peer port.')
-  .option('--only <text>', 'attacks with this in their door and name')
+  .description('Starts a cluster of three processes and attacks it at every listener and the peer port.')
+  .option('--only <text>', 'attacks with this in their listener and name')
   .option('--json', 'the table as JSON', false)
   .action(run)
   .parseAsync();

@@ -16,7 +16,7 @@ import type { Target } from './target.ts';
 const CLOSED_MILLIS_MAX = 30_000;
 const TERM = 1_000_000;
 
-/** As node `from` would introduce itself to node `to`, all of it true. */
+/** A correct hello of node `from` to node `to`. */
 function hello(target: Target, from: number, to: number): Buffer {
   const { config } = target.cluster;
   const incarnation = config.founders.find(({ id }) => id === from)?.incarnation ?? '';
@@ -63,7 +63,7 @@ async function say(address: Address, bytes: Buffer, options: OpenOptions): Promi
   if (await intruder.opened(CLOSED_MILLIS_MAX)) intruder.say(bytes);
   const isClosed = await intruder.closed(CLOSED_MILLIS_MAX);
   intruder.leave();
-  return isClosed ? undefined : 'was not hung up on';
+  return isClosed ? undefined : 'the connection was not closed';
 }
 
 async function sayToAll(
@@ -85,7 +85,7 @@ function otherThan(to: number): number {
   return to === 1 ? 2 : 1;
 }
 
-/** A CA of the attacker's, with the names of an honest one. */
+/** A CA of the attacker with the same names as the honest one. */
 async function foreign(clusterId: string): Promise<Credentials> {
   const authority = await Authority.make(clusterId);
   try {
@@ -153,7 +153,7 @@ export const PEERS: readonly Attack[] = [
       ),
   },
   {
-    name: 'a handshake of an honest node, said again',
+    name: 'a repeated handshake of an honest node',
     listener: 'peer',
     run: async (target) => {
       const recorded = await record(target, 3, 1);

@@ -33,7 +33,7 @@ function command(line: string): string {
   return `*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`;
 }
 
-/** Each command on a connection of its own, after `first`. Anything but an error is a way in. */
+/** Sends each command on a new connection, after `first`. Any answer other than an error is an intrusion. */
 async function tryAll(
   target: Target,
   lines: readonly string[],
@@ -57,8 +57,8 @@ const NOISE: Readonly<Record<string, string>> = {
   'a negative count': '*-5\r\n*1\r\n$-7\r\n',
   'a line without an end': 'A'.repeat(4 << 20),
   'arrays in arrays': '*1\r\n'.repeat(100_000),
-  'numbers that are none': '*1e3\r\n$0x10\r\n',
-  'a page of a browser': 'POST / HTTP/1.1\r\nHost: a\r\n\r\nALLOW eve\r\n',
+  'invalid numbers': '*1e3\r\n$0x10\r\n',
+  'a request of a browser': 'POST / HTTP/1.1\r\nHost: a\r\n\r\nALLOW eve\r\n',
   'many empty commands': '*0\r\n'.repeat(1_000_000),
   NULs: '\0'.repeat(1 << 20),
 };
@@ -83,14 +83,14 @@ async function guess(target: Target): Promise<Outcome> {
   if (await intruder.opened(10_000))
     for (const line of [`AUTH ${revoked}`, `AUTH default ${revoked}`, 'AUTH', 'AUTH a b c', ...guesses])
       intruder.say(command(line));
-  // After some wrong ones it is hung up on.
-  if (!(await intruder.closed(10_000))) gotIn.push('may guess for ever on one connection');
-  if (intruder.heard.includes('+OK')) gotIn.push('a wrong token was taken');
+  // After some wrong tokens the node closes the connection.
+  if (!(await intruder.closed(10_000))) gotIn.push('one connection may guess without end');
+  if (intruder.heard.includes('+OK')) gotIn.push('a wrong token was accepted');
   intruder.leave();
   return { tries: GUESSES_COUNT + 4, gotIn };
 }
 
-/** Half a megabyte of answers each, which nobody reads. */
+/** Each connection requests half a megabyte of answers and reads none. */
 const DEAF_COUNT = 50;
 const DEAF_COMMANDS = 20_000;
 
@@ -115,11 +115,11 @@ export const RESP: readonly Attack[] = [
     run: async (target) => tryAll(target, DECIDING, [`AUTH ${target.tokens.read}`]),
   },
   {
-    name: 'a token to decide, used to see who else is connected',
+    name: 'a token to decide, used to list other clients',
     listener: 'resp',
     run: async (target) => tryAll(target, ['CLIENT LIST', ...NEVER], [`AUTH ${target.tokens.decide}`]),
   },
   { name: 'guesses of a token', listener: 'resp', run: guess },
-  { name: 'what is too long, too deep or no command', listener: 'resp', run: noise },
+  { name: 'commands that are too long, too deep or malformed', listener: 'resp', run: noise },
   { name: 'clients that never read their answers', listener: 'resp', run: deaf },
 ];

@@ -25,7 +25,7 @@ export interface Row extends Outcome {
   readonly name: string;
   readonly listener: string;
   readonly millis: number;
-  /** In words, each something that an attack changed. */
+  /** A sentence for everything that an attack changed. */
   readonly changed: readonly string[];
   readonly noticed: Noticed;
 }
@@ -47,7 +47,7 @@ export async function runAttacks(
       const startedAt = performance.now();
       const outcome = await attack.run(target);
       const millis = performance.now() - startedAt;
-      // Some attacks end before anybody could notice them.
+      // Some attacks end before the honest client has sent a request.
       await bystander.asksAll();
       const noticed = bystander.noticed();
       const changed = await target.changedSince(before);

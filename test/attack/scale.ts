@@ -1,9 +1,9 @@
 /** Which listeners are attacked, and with how many connections. */
 export type Listener = 'http' | 'resp' | 'grpc' | 'peer';
 
-/** How much of a flood. */
+/** The size of the floods. */
 export interface Scale {
-  /** Connections that are slow, and connections that are many. */
+  /** The number of slow connections, and the number of connections in a flood. */
   readonly slow: number;
   readonly many: number;
 }

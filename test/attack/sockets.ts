@@ -20,9 +20,9 @@ export interface Credentials {
 export interface OpenOptions {
   /** Client certificate; absent if it shows none. */
   readonly credentials?: Credentials;
-  /** No handshake at all. */
+  /** A connection without a handshake. */
   readonly plain?: true;
-  /** Reads nothing of what it is sent. */
+  /** Reads no answer. */
   readonly deaf?: true;
 }
 
@@ -81,7 +81,7 @@ export class Intruder {
     return this.until(() => this.isClosed, millisMax);
   }
 
-  /** Errors of writing to who hung up are what an attacker expects. */
+  /** Ignores errors of writing to a closed connection: an attacker expects them. */
   say(bytes: string | Buffer): void {
     if (!this.isClosed) this.socket.write(bytes, () => {});
   }
@@ -95,7 +95,7 @@ export class Intruder {
   }
 }
 
-/** Says it all at once, and waits until it is hung up on, or nothing new was heard for `quietMillis`. */
+/** Writes everything at once, and waits until the node closes the connection or sends nothing for `quietMillis`. */
 export async function sayOnce(
   address: Address,
   bytes: string | Buffer,
@@ -113,7 +113,7 @@ export async function sayOnce(
   return intruder;
 }
 
-/** Opens `count` at once in steps, and resolves when each is open, closed or given up. */
+/** Opens `count` connections in steps, and resolves when each is open, closed or has timed out. */
 export async function crowd(
   address: Address,
   count: number,

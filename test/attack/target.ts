@@ -4,15 +4,14 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { listenerUrl } from '../../src/cli/listener-url.ts';
-import { nodeFetch } from '../../src/cli/node-fetch.ts';
+import { listenerUrl, nodeFetch } from '../../src/cli/node-fetch.ts';
 import { eventually, TestCluster } from '../cluster/harness.ts';
 import type { Listener, Scale } from './scale.ts';
 import type { Address, Credentials } from './sockets.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;
 const ANSWER_MILLIS_MAX = 30_000;
-/** A starved machine may elect anew; votes that strangers forge raise terms by as many as they like. */
+/** A busy machine may hold some elections. Forged votes would raise terms by far more. */
 const TERMS_PER_ATTACK_MAX = 50;
 
 export interface Answer {
@@ -85,7 +84,7 @@ export class Target {
     return address;
   }
 
-  /** Certificate and key of node `id`, which a thief may have. */
+  /** Certificate and key of node `id`, as a thief may have them. */
   async certificateOf(id: number): Promise<Credentials> {
     const file = async (end: string): Promise<Buffer> =>
       readFile(join(this.cluster.directory, 'certs', `node-${id}.${end}`));
@@ -97,7 +96,7 @@ export class Target {
   }
 
   async facts(): Promise<Facts> {
-    return eventually('the cluster tells how it stands', async () => {
+    return eventually('the cluster reports its state', async () => {
       const token = this.tokens.admin;
       const [report, rules, tokens] = await Promise.all(
         ['/v1/cluster', '/v1/rules', '/v1/tokens'].map(async (path) => this.ask(1, 'GET', path, { token })),

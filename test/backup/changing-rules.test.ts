@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkBackup } from '../../src/backup/check-backup.ts';
 import { restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { writeKnownMembers } from '../../src/node/member-cache.ts';
 import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
 import { clusterSource } from '../../src/cli/cluster-source.ts';
 import { eventually, temporaryDirectory, testConfig } from '../cluster/harness.ts';
@@ -26,7 +27,7 @@ describe('a backup while the rules change all the time', () => {
   let changing: Promise<void>;
   let changed = 1;
 
-  /** The limit that a version has. */
+  /** The limit in a version of the rules. */
   const limits = new Map<number, number>();
 
   async function change(limit: number): Promise<void> {
@@ -60,7 +61,7 @@ describe('a backup while the rules change all the time', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  it('is done, and what is restored decides by one version, none older than what was answered before', async () => {
+  it('succeeds, and the restored cluster decides by one version, which is no older than any answered before', async () => {
     const url = `http://127.0.0.1:${cluster.config.nodes[0]?.http.port}`;
     const said: string[] = [];
     const directory = join(root, 'backup');
@@ -83,7 +84,7 @@ describe('a backup while the rules change all the time', () => {
     await changing;
 
     const backup = await checkBackup(directory);
-    // What the test is about: partitions were caught at other versions than that of the backup.
+    // The purpose of the test: some partitions had other versions than the backup.
     expect([...backup.versions.values()].filter((version) => version < manifest.rulesVersion)).not.toEqual(
       [],
     );
@@ -94,6 +95,7 @@ describe('a backup while the rules change all the time', () => {
       config: await testConfig({ rules: backup.rules.rules, partitions: 1 }),
       isComplete: true,
       withoutTokens: false,
+      filled: writeKnownMembers,
     });
     restored = InProcessCluster.of(config, data);
     await restored.startAll();

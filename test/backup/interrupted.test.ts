@@ -8,8 +8,10 @@ import { BackupError } from '../../src/backup/backup-error.ts';
 import { checkBackup } from '../../src/backup/check-backup.ts';
 import { type Manifest, MANIFEST_FILE, parseManifest, readManifest } from '../../src/backup/manifest.ts';
 import { type Restored, restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { hasTokens } from '../../src/node/access.ts';
+import { readKnownMembers, writeKnownMembers } from '../../src/node/member-cache.ts';
 import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
-import { localConfig, readCluster } from '../../src/config/cluster-directory.ts';
+import { localConfig, nodeDirectory, readCluster } from '../../src/config/cluster-directory.ts';
 import { temporaryDirectory } from '../cluster/harness.ts';
 import { seeded } from '../raft/seeded.ts';
 import { PlayedSource } from './played-source.ts';
@@ -29,7 +31,14 @@ const take = async (directory: string): Promise<Manifest> =>
 async function restoreTo(data: string, directory: string, withoutTokens = false): Promise<Restored> {
   const config = localConfig({ nodes: 3, partitions: 1, limit: 1, windowMillis: 1_000, basePort: 8_100 });
   const backup = await checkBackup(directory);
-  return restoreCluster({ backup, data, config, isComplete: false, withoutTokens });
+  return restoreCluster({
+    backup,
+    data,
+    config,
+    isComplete: false,
+    withoutTokens,
+    filled: writeKnownMembers,
+  });
 }
 
 beforeAll(async () => {
@@ -39,7 +48,7 @@ beforeAll(async () => {
 afterAll(async () => rm(root, { recursive: true, force: true }));
 
 describe('a backup', () => {
-  it('says of each state what its replicas say, and is nobody else to read', async () => {
+  it('has the state hash of the replicas for each group, and only its owner can read it', async () => {
     const directory = fresh();
     const { groups } = await take(directory);
     expect(groups.slice(1).map(({ stateHash }) => stateHash)).toEqual(
@@ -50,7 +59,7 @@ describe('a backup', () => {
       expect([name, (await stat(join(directory, name))).mode & 0o777]).toEqual([name, 0o600]);
   });
 
-  it(`that is cut off at any chunk is none, and the next attempt is whole (BACKUP_SEED=${SEED})`, async () => {
+  it(`that is cut off at any chunk is none, and the next attempt is complete (BACKUP_SEED=${SEED})`, async () => {
     const random = seeded(SEED);
     const directory = fresh();
     let steps = 0;
@@ -60,7 +69,7 @@ describe('a backup', () => {
       let left = random(steps);
       source.before = () => {
         left -= 1;
-        // Not of the cluster: as if the process were gone.
+        // Not an error of the cluster: as if the process were killed.
         if (left < 0) throw new Cut();
       };
       await expect(take(directory)).rejects.toThrow(Cut);
@@ -74,7 +83,7 @@ describe('a backup', () => {
     );
   });
 
-  it('asks again after an incomplete snapshot, and gives up after some attempts', async () => {
+  it('requests a snapshot again if it was incomplete, and gives up after some attempts', async () => {
     let failures = 3;
     source.before = (_group, chunk) => {
       if (chunk !== undefined && (failures -= 1) >= 0)
@@ -86,7 +95,7 @@ describe('a backup', () => {
     source.before = () => undefined;
   });
 
-  it('has rules at least as new as those in force before, which a former leader may not know', async () => {
+  it('has rules at least as new as those in force before, even if a former leader does not know them', async () => {
     const ahead: BackupSource = {
       rulesVersion: async () => 2,
       open: async (group) => source.open(group),
@@ -100,7 +109,7 @@ describe('a backup', () => {
     await expect(readManifest(directory)).rejects.toMatchObject({ what: 'damaged' });
   });
 
-  it('changes no directory that holds anything else', async () => {
+  it('refuses a directory that has other files', async () => {
     const directory = fresh();
     await mkdir(directory);
     await writeFile(join(directory, 'letter.txt'), 'dear');
@@ -108,6 +117,11 @@ describe('a backup', () => {
     expect(await readdir(directory)).toEqual(['letter.txt']);
   });
 });
+
+/** Whether node 1 of the directory knows that requests need a token. */
+async function isClosed(data: string): Promise<boolean> {
+  return hasTokens({}, await readKnownMembers(nodeDirectory(data, 1)));
+}
 
 describe('a restore', () => {
   it('finds every damage before it creates anything', async () => {
@@ -124,7 +138,7 @@ describe('a restore', () => {
       async (directory) => {
         const path = join(directory, MANIFEST_FILE);
         const text = await readFile(path, 'utf8');
-        // Whatever it begins with, it is another one then.
+        // Replaces the first digit of the hash by another one.
         const damaged = text.replace(/("stateHash": ")(.)/, (_, start: string, first: string) =>
           first === '0' ? `${start}1` : `${start}0`,
         );
@@ -140,15 +154,15 @@ describe('a restore', () => {
     }
   });
 
-  it('of another format is refused', () => {
+  it('is refused for a backup of another format', () => {
     const text = JSON.stringify({ format: 2 });
     expect(() => parseManifest(text, 'm')).toThrow(/format 2; this version reads 1/);
   });
 
-  it('that is cut off is no cluster, and the next attempt starts over', async () => {
+  it('that is cut off makes no cluster, and the next attempt starts over', async () => {
     const [directory, data] = [fresh(), fresh()];
     const { partitions } = await take(directory);
-    // What a first attempt left: databases of another cluster, half filled, and the mark.
+    // The remains of a first attempt: databases of another cluster, half filled, and the marker.
     await restoreTo(data, directory);
     await rm(join(data, 'cluster.json'));
     await writeFile(join(data, 'cluster.json.creating'), '');
@@ -160,7 +174,7 @@ describe('a restore', () => {
     await expect(restoreTo(data, directory)).rejects.toThrow(/holds a cluster already/);
   });
 
-  it('takes over rules and tokens, or leaves the tokens out', async () => {
+  it('restores rules and tokens, or the rules only', async () => {
     const directory = fresh();
     await take(directory);
     const same = await restoreTo(fresh(), directory);
@@ -168,5 +182,14 @@ describe('a restore', () => {
     for (const { stateHash, backedUpHash } of same.groups) expect(stateHash).toBe(backedUpHash);
     const [meta] = (await restoreTo(fresh(), directory, true)).groups;
     expect(meta?.stateHash).not.toBe(meta?.backedUpHash);
+  });
+
+  it('knows before its first start whether requests need a token, so that it may listen to other machines', async () => {
+    const directory = fresh();
+    await take(directory);
+    const [closed, open] = [fresh(), fresh()];
+    await restoreTo(closed, directory);
+    await restoreTo(open, directory, true);
+    expect([await isClosed(closed), await isClosed(open)]).toEqual([true, false]);
   });
 });

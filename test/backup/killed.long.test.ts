@@ -1,6 +1,6 @@
 /**
  * Kills `quorate backup` and `quorate restore` at random moments, against a busy cluster of processes with TLS.
- * Each can be repeated and ends right.
+ * Each can be repeated, and then succeeds.
  *
  * `BACKUP_SEED=n` draws the same moments.
  */
@@ -24,7 +24,7 @@ const WINDOW_MILLIS = 4_000;
 const CLI = join(ROOT, 'dist', 'src', 'cli', 'main.js');
 const random = seeded(SEED);
 
-/** Runs the command, and kills it after so long unless it has ended. Resolves with whether it was killed. */
+/** Runs the command, and kills it after `millis` unless it has ended. Resolves with true if it was killed. */
 async function killedAfter(millis: number, args: readonly string[]): Promise<boolean> {
   const child = spawn(process.execPath, [CLI, ...args], { stdio: 'ignore' });
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -69,7 +69,7 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
           await answer.arrayBuffer();
           asked += 1;
         } catch {
-          // To start a command can stop this process for longer than a node waits for the rest of what it asked: it asks again.
+          // Starting a command may stall this process for longer than a node waits for a request: it is sent again.
           await delay(100);
         }
       }
@@ -82,7 +82,7 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  it('backup: is none after a kill, or whole; repeated it is whole', async () => {
+  it('backup: is none or complete after a kill, and complete when repeated', async () => {
     await eventually('there is something to back up', () => (asked > 100 ? true : undefined));
     const began = performance.now();
     const first = await ended('quorate', backupArgs('calm'), root);
@@ -91,7 +91,7 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
     let kills = 0;
     for (let i = 0; i < KILLS; i += 1) {
       if (existsSync(join(root, 'b', 'manifest.json'))) await rm(join(root, 'b'), { recursive: true });
-      // Half of what it takes is the start of the process.
+      // Half of its duration is the start of the process.
       const wasKilled = await killedAfter(takesMillis * (0.4 + random(60) / 100), backupArgs('b'));
       kills += wasKilled ? 1 : 0;
       const checked = await ended('quorate', ['restore', '--from', join(root, 'b'), '--verify'], root);
@@ -106,7 +106,7 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
     expect(exits).toEqual([]);
   });
 
-  it('restore: is no cluster after a kill, or whole; repeated it is whole, and runs', async () => {
+  it('restore: makes no cluster or a complete one when killed, and one that runs when repeated', async () => {
     const basePort = String(await freeBasePort());
     const args = (data: string): string[] => [
       'restore',

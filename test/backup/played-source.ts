@@ -9,7 +9,7 @@ import { KEY_HASH, loadHash32 } from '../../src/partition/hash.ts';
 import { type Harness, harnessWith, snapshotOf } from '../limiter/harness.ts';
 
 export class PlayedSource implements BackupSource {
-  /** Told before a group is given, and before each of its chunks; may throw. */
+  /** Called before a group is sent, and before each of its chunks; may throw. */
   before: (group: number, chunk: number | undefined) => void = () => undefined;
   readonly partitions: readonly Harness[];
   readonly #meta: Uint8Array;

@@ -30,7 +30,7 @@ const GROUP = 1;
 
 interface Grant {
   readonly realMillis: number;
-  /** At which it was judged. */
+  /** The time at which it was judged. */
   readonly timeMillis: number;
   readonly cost: number;
 }
@@ -63,12 +63,12 @@ class History {
     }
     const isEvent = ruleId === 'event' && random(4) > 0;
     const timestampMillis = isEvent ? this.wallMillis - 500 + random(AHEAD_MILLIS) : undefined;
-    // Whoever brings no timestamp is promised real time: group time of two clusters is not one time.
+    // Requests without timestamps are judged in real time, because the group times of two clusters differ.
     const key = `${isEvent ? 'stamped' : ruleId} ${userId}`;
     const cost = 1 + random(2);
     const decision = harness.one({ userId, requestId, ruleId, cost, timestampMillis });
     if (!decision.allowed) return;
-    assert(decision.decided.index > sinceIndex, 'a grant of before was told again');
+    assert(decision.decided.index > sinceIndex, 'an earlier grant was repeated');
     const isRepeated = decision.decided.index < harness.index;
     if (isRepeated) return;
     const { timeMillis } = decision.decided;
@@ -79,7 +79,7 @@ class History {
 
   readonly #ids = new Map<string, { readonly key: string; readonly decision: Decision }>();
 
-  /** What was refunded counts no more, wherever it was granted. */
+  /** A refunded grant does not count any more, in the old and the new cluster. */
   #forget(userId: string, harness: Harness, requestId: string): void {
     const known = this.#ids.get(`${userId} ${requestId}`);
     if (known === undefined || known.decision.decided.index > harness.index) return;
@@ -90,7 +90,7 @@ class History {
     this.#ids.delete(`${userId} ${requestId}`);
   }
 
-  /** By the letter of each rule. */
+  /** Checks all grants against the definition of each rule. */
   check(): void {
     for (const [key, grants] of this.granted) {
       const time = key.startsWith('stamped') ? 'timeMillis' : 'realMillis';
@@ -109,7 +109,7 @@ class History {
   }
 }
 
-/** The group as the node of a new cluster finds it on its disk. */
+/** The group as a node of the new cluster reads it from its disk. */
 async function restored(old: Harness, isComplete: boolean): Promise<Harness> {
   const chunks = snapshotOf(old.machine);
   const entry: BackedUpGroup = {
@@ -139,7 +139,7 @@ async function restored(old: Harness, isComplete: boolean): Promise<Harness> {
   for (const each of stored?.entries ?? []) harness.machine.apply(decodeCommand(each.data), each);
   harness.index = stored?.hardState.commit ?? 0;
   leadIn(harness, (stored?.hardState.term ?? 0) + 1);
-  // A restarted process goes on from the last stamp in its log.
+  // A restarted process continues from the last timestamp in its log.
   harness.nowMillis = stored?.entries.at(-1)?.timeMillis ?? stored?.snapshot?.timeMillis ?? 0;
   expect(harness.nowMillis).toBe(old.machine.applied.timeMillis);
   return harness;
@@ -167,7 +167,7 @@ function copyOf(old: Harness): Harness {
 describe('a group that begins with a backup', () => {
   const seeds = Array.from({ length: 60 * ROUNDS }, (_, i) => i + 1);
 
-  it('over-grants nobody against the history before, with all that the backup does not hold', async () => {
+  it('grants no key too much together with the history before, including grants after the backup', async () => {
     let later = 0;
     await eachSeed(seeds, async (seed) => {
       const random = seeded(seed);
@@ -189,12 +189,12 @@ describe('a group that begins with a backup', () => {
       const fresh = await restored(backup, false);
       const { index } = fresh;
       history.realMillis += random(2) * random(3_000);
-      // Asked before a leader said that it runs, too.
+      // Requests also come before a leader has said that the group runs.
       pass(fresh, random(5), index);
       fresh.machine.apply(decodeCommand(encodeHistoryBegins(history.wallMillis)), fresh.next());
       const before = [...history.granted.values()].flat().length;
       pass(fresh, 150, index);
-      // Far enough for timestamps of callers.
+      // Far enough ahead for timestamps of callers.
       history.realMillis += 200_000;
       fresh.nowMillis += 200_000;
       pass(fresh, 60, index);
@@ -204,7 +204,7 @@ describe('a group that begins with a backup', () => {
     expect(later).toBeGreaterThan(seeds.length);
   });
 
-  it('is the group that was, if nothing is missing: it decides as that would have', async () => {
+  it('decides as the old group would have, if no entry is missing', async () => {
     await eachSeed(seeds.slice(0, 20), async (seed) => {
       const random = seeded(seed);
       const old = harnessWith(...RULES);
@@ -227,7 +227,7 @@ describe('a group that begins with a backup', () => {
     });
   });
 
-  it('denies by newer rules with longer windows for as long as these reach back', async () => {
+  it('denies under newer rules with longer windows for as long as these windows last', async () => {
     const old = harnessWith(RULES[0]);
     const fresh = await restored(old, false);
     fresh.machine.apply(decodeCommand(encodeHistoryBegins(fresh.nowMillis)), fresh.next());

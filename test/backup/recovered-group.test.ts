@@ -1,5 +1,5 @@
 /**
- * Tests recovery after two of three nodes are lost for good: the survivor continues alone, first denies everybody,
+ * Tests recovery after two of three nodes are lost for good: the survivor continues alone, first denies all requests,
  * and new nodes join.
  */
 import { join } from 'node:path';
@@ -37,9 +37,9 @@ describe('groups that lost their quorum', () => {
   });
   afterAll(async () => cluster.stop());
 
-  it('go on with the survivor, who grants nothing for a window, and then with new nodes', async () => {
+  it('go on with the survivor, which grants nothing for a window, and then with new nodes', async () => {
     for (let i = 0; i < 20; i += 1) await granted(`user${i}`);
-    // Each node takes a snapshot of what it leads, behind which the log stays.
+    // Each node takes a snapshot of the groups it leads, and keeps the log before it.
     const source = clusterSource(`http://127.0.0.1:${cluster.config.nodes[0]?.http.port}`, undefined);
     await takeBackup({ directory: join(cluster.directory, 'backup'), source, print: () => undefined });
     for (let i = 0; i < 20; i += 1) await granted(`later${i}`);
@@ -64,15 +64,15 @@ describe('groups that lost their quorum', () => {
     const startedAt = performance.now();
     await cluster.startNode(1);
     await cluster.ready();
-    await eventually('somebody is granted something', async () => {
+    await eventually('a request is granted', async () => {
       await delay(20);
       return (await granted('stranger')) ? true : undefined;
     });
-    // Its group has run since some moment after the start.
+    // Its group has been running since some time after the start.
     expect(performance.now() - startedAt).toBeGreaterThan(WINDOW_MILLIS);
     expect(await granted('stranger', 'long')).toBe(false);
     const [four, five] = [await cluster.join(4), await cluster.join(5)];
-    // It settles only when no lost node is waited for.
+    // The placement settles only when no group waits for a lost node.
     await cluster.accepted({ add: four, remove: 2 });
     await cluster.change({ add: five, remove: 3 });
     await eventually('all partitions have three voters again', () => {

@@ -28,7 +28,7 @@ const [META, OWN, BACKED_UP, INSTALLED, PLAIN, MOVED_AWAY] = [0, 1, 2, 3, 4, 5];
 const GROUPS = [META, OWN, BACKED_UP, INSTALLED, PLAIN];
 const LAST = 20;
 const SNAPSHOT = 12;
-/** The batch that counts: one is that of the open, and each group stages its own. */
+/** The number of the batch that takes effect: one comes from the open, and one from each group before it. */
 const SWITCH = 1 + GROUPS.length;
 /** Entries that are kept behind a snapshot for followers that lag. */
 const KEPT = 4;
@@ -52,7 +52,7 @@ function machineAt(index: number): LimiterStateMachine {
 
 const hardState = (commit: number): HardState => ({ term: 1, vote: 0, commit });
 
-/** All of the log, then a snapshot within it, then the log from some entries before it on. */
+/** The whole log, then a snapshot within it, then the log from a few entries before the snapshot. */
 function snapshotting(
   group: number,
   at: { readonly index: number; readonly compactTo: number },
@@ -142,7 +142,7 @@ async function historyIn(directory: string): Promise<void> {
 interface Opening {
   /** Called before and after the batch of this number, from 0. */
   readonly around?: (when: 'before' | 'after', batch: number) => void;
-  /** This batch fails; a kept one is on the disk. */
+  /** The batch that fails; if it is kept, it is on the disk all the same. */
   readonly fails?: { readonly batch: number; readonly fate: 'lost' | 'kept' };
 }
 
@@ -183,7 +183,7 @@ const recovering =
   async (store: SurvivingStore) =>
     recoverGroups({ store, directory, node: 1, founders: [1, 2, 3], groups, at: 'noon' });
 
-/** What the database holds of every group. */
+/** The contents of the database for every group. */
 async function contentsOf(store: SurvivingStore): Promise<(StoredGroup | undefined)[]> {
   const contents = [];
   for (const group of [...GROUPS, MOVED_AWAY]) contents.push(await store.load(group));
@@ -196,7 +196,7 @@ async function hashOf(store: SurvivingStore, group: number): Promise<string> {
   return reader.complete().stateHash;
 }
 
-/** As the node that starts sees it: the groups that were recovered, and those that the record names. */
+/** The result for the node that starts: the recovered groups, and those in the record. */
 async function seenAtStart(directory: string): Promise<{ recovered: number[]; named: number[] }> {
   return opened(directory, async (store) => {
     const recovered: number[] = [];
@@ -222,7 +222,7 @@ describe('a recovery of stores with snapshots', () => {
   });
   afterAll(async () => rm(root, { recursive: true, force: true }));
 
-  it('applies each entry once: older entries than the snapshot are in it already', async () => {
+  it('applies each entry once: entries before the snapshot are in it already', async () => {
     const directory = await survivor();
     const reported = await opened(directory, recovering(directory));
     expect(reported.map(({ group, lastIndex, index }) => [group, lastIndex, index])).toEqual(
@@ -231,7 +231,7 @@ describe('a recovery of stores with snapshots', () => {
     await opened(directory, async (store) => {
       const hashes = [];
       for (const group of GROUPS.slice(1)) hashes.push(await hashOf(store, group));
-      // By four ways to the same state.
+      // Four histories with the same state.
       expect(new Set(hashes).size).toBe(1);
       const { snapshot, entries } = (await store.load(OWN))!;
       expect(snapshot).toMatchObject({ index: LAST + 1, voters: [1] });
@@ -241,7 +241,7 @@ describe('a recovery of stores with snapshots', () => {
     expect(await seenAtStart(directory)).toEqual({ recovered: GROUPS, named: GROUPS });
   });
 
-  it('is repeated like any other', async () => {
+  it('can be repeated like any other', async () => {
     const directory = await survivor();
     await opened(directory, recovering(directory, [OWN]));
     expect((await seenAtStart(directory)).recovered).toEqual([OWN]);
@@ -263,7 +263,7 @@ describe('a recovery of stores with snapshots', () => {
     });
     expect(await seenAtStart(directory)).toEqual({ recovered: [], named: [] });
     expect(await readdir(directory)).not.toContain('RECOVERED');
-    // Nor is a group that the node does not hold.
+    // Nor can a group be recovered that the node does not hold.
     for (const group of [9, MOVED_AWAY])
       await expect(opened(directory, recovering(directory, [OWN, group]))).rejects.toThrow(
         /holds no replica/,
@@ -271,13 +271,13 @@ describe('a recovery of stores with snapshots', () => {
     expect((await seenAtStart(directory)).recovered).toEqual([]);
   });
 
-  it('killed between any two writes has recovered all or none, and is repeated', async () => {
+  it('that is killed between any two writes has recovered all groups or none, and can be repeated', async () => {
     const directory = await survivor();
     const copies: string[] = [];
     const copy = (when: 'before' | 'after', batch: number): void => {
       if (when === 'after' && batch < SWITCH) return;
       const to = fresh();
-      // As `copyAsAfterCrash`, at this very moment.
+      // Like `copyAsAfterCrash`, at this moment.
       cpSync(directory, to, { recursive: true, filter: (path) => basename(path) !== 'LOCK' });
       copies.push(to);
     };
@@ -291,21 +291,18 @@ describe('a recovery of stores with snapshots', () => {
       await opened(killed, recovering(killed));
       expect(await seenAtStart(killed)).toEqual({ recovered: GROUPS, named: [...named, ...GROUPS] });
     }
-    // All of the killed commands but the last had not come to the batch that counts.
+    // All killed commands except the last ended before the batch that takes effect.
     expect(seen.filter((count) => count > 0)).toHaveLength(1);
   });
 
-  it.each(['lost', 'kept'] as const)(
-    'whose last write fails (%s) is found out by the next one',
-    async (fate) => {
-      const directory = await survivor();
-      const fails = { batch: SWITCH, fate };
-      await expect(opened(directory, recovering(directory), { fails })).rejects.toThrow(/the disk is gone/);
-      const expected = fate === 'kept' ? GROUPS : [];
-      expect(await seenAtStart(directory)).toEqual({ recovered: expected, named: expected });
-      expect(await readdir(directory)).not.toContain('RECOVERING');
-      await opened(directory, recovering(directory));
-      expect((await seenAtStart(directory)).named).toEqual([...expected, ...GROUPS]);
-    },
-  );
+  it.each(['lost', 'kept'] as const)('whose last write fails (%s) can be repeated', async (fate) => {
+    const directory = await survivor();
+    const fails = { batch: SWITCH, fate };
+    await expect(opened(directory, recovering(directory), { fails })).rejects.toThrow(/the disk is gone/);
+    const expected = fate === 'kept' ? GROUPS : [];
+    expect(await seenAtStart(directory)).toEqual({ recovered: expected, named: expected });
+    expect(await readdir(directory)).not.toContain('RECOVERING');
+    await opened(directory, recovering(directory));
+    expect((await seenAtStart(directory)).named).toEqual([...expected, ...GROUPS]);
+  });
 });

@@ -1,6 +1,6 @@
 /**
- * Tests that a restored cluster has the state of the backup, and that nobody is granted too much in any real
- * window, whatever was granted after the backup.
+ * Tests that a restored cluster has the state of the backup, and that no user is granted too much in any real
+ * window, for any grants after the backup.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import type { Rule } from '../../src/api/rule.ts';
 import { checkBackup } from '../../src/backup/check-backup.ts';
 import type { Manifest } from '../../src/backup/manifest.ts';
 import { restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { writeKnownMembers } from '../../src/node/member-cache.ts';
 import { takeBackup } from '../../src/backup/take-backup.ts';
 import { atNode } from '../../src/cli/asked-cluster.ts';
 import { clusterSource } from '../../src/cli/cluster-source.ts';
@@ -31,10 +32,10 @@ const RULES: readonly Rule[] = [
   { id: 'long', limit: LIMIT, windowMillis: 3_600_000, clock: 'cluster' },
 ];
 
-/** By user, in both clusters. */
+/** The grants by user, in both clusters. */
 type Granted = Map<string, ObservedGrant[]>;
 
-/** By node, then partition. */
+/** The state hashes by node, then partition. */
 function hashesOf(cluster: InProcessCluster): string[][] {
   return cluster.running.map((id) => {
     const { partitions } = cluster.node(id).core;
@@ -42,7 +43,7 @@ function hashesOf(cluster: InProcessCluster): string[][] {
   });
 }
 
-/** Requests of new users as well, and requests for the state of the cluster. */
+/** Expects that new users are denied as well, and that reports and metrics show the restore. */
 async function showsRestore(cluster: InProcessCluster): Promise<void> {
   const url = `http://127.0.0.1:${cluster.config.nodes[1]?.http.port}`;
   const body = JSON.stringify({ userId: 'new', rule: 'long' });
@@ -63,22 +64,22 @@ async function showsRestore(cluster: InProcessCluster): Promise<void> {
   await showUser('new', 'long', options);
   expect(said[0]).toMatch(/^denied: 0 of 4 left, .*, as the cluster was restored; again in \d+ ms$/);
   expect(said.at(-1)).toMatch(/^long: the cluster was restored, and denies all requests for \d+ ms more$/);
-  await eventually('status, the report and the metrics say so', async () => {
+  await eventually('status, the report and the metrics show it', async () => {
     const lines: string[] = [];
     const state = await showStatus({ cluster: atNode(url), print: (line) => void lines.push(line) });
     expect(state).toBe('degraded');
     const metrics = await (await fetch(new URL('/metrics', url))).text();
     const seconds = Number(/^quorate_restored_seconds (\S+)/m.exec(metrics)?.[1]);
-    return seconds > 3_000 && lines.some((line) => /: restored, so all requests are denied/.test(line))
+    return seconds > 3_000 && lines.some((line) => /: restored, so requests are denied/.test(line))
       ? true
       : undefined;
   });
-  await eventually('doctor warns of it, for it passes', async () => {
+  await eventually('doctor reports it as a warning, because it ends by itself', async () => {
     const lines: string[] = [];
     await examine({ node: url, version: 'unknown', print: (line) => void lines.push(line) });
     expect(lines.filter((line) => line.startsWith('FAIL') && line.includes('restored'))).toEqual([]);
     const warned =
-      /^WARN {2}cluster: partition .*: restored, so all requests are denied .* -> wait \d+ s at most$/;
+      /^WARN {2}cluster: partition .*: restored, so requests are denied for one window .* -> wait; the longest ends in \d+ s$/;
     return lines.some((line) => warned.test(line)) ? true : undefined;
   });
 }
@@ -125,6 +126,7 @@ describe('a cluster that is backed up and lost', () => {
       config,
       isComplete,
       withoutTokens: false,
+      filled: writeKnownMembers,
     });
     expect(made.partitions).toBe(PARTITIONS);
     expect(made.clusterId).not.toBe(old.config.clusterId);
@@ -162,7 +164,7 @@ describe('a cluster that is backed up and lost', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  it('tells of a state what every replica tells of it', async () => {
+  it('contains the state hash that every replica has', async () => {
     const reported = whole.groups.slice(1).map(({ stateHash }) => stateHash);
     await eventually('all replicas have applied the same', () =>
       hashesOf(old).every((hashes) => hashes.join() === reported.join()) ? true : undefined,
@@ -170,7 +172,7 @@ describe('a cluster that is backed up and lost', () => {
     expect(whole.rulesVersion).toBe(1);
   });
 
-  it('is not written over, and is refused where something else is', async () => {
+  it('is never overwritten, and is refused in a directory with other files', async () => {
     await expect(backUp('whole')).rejects.toMatchObject({ what: 'foreign' });
     await expect(
       takeBackup({
@@ -181,8 +183,8 @@ describe('a cluster that is backed up and lost', () => {
     ).rejects.toMatchObject({ what: 'foreign' });
   });
 
-  it('grants after a restore nothing that was granted before, to whomever', async () => {
-    // What the backup under load does not know of.
+  it('grants no user a cost again that was granted before the restore', async () => {
+    // Grants that are not in the backup under load.
     for (const userId of [...USERS, ...STRANGERS]) for (let i = 0; i < LIMIT; i += 1) await ask(old, userId);
     await old.stop();
     const lostAt = performance.now();
@@ -190,7 +192,7 @@ describe('a cluster that is backed up and lost', () => {
     await showsRestore(cluster);
     const users = [...USERS, ...STRANGERS];
     const first = new Map<string, number>();
-    await eventually('everybody was granted something again', async () => {
+    await eventually('every user has a grant again', async () => {
       for (const userId of users) {
         expect(await ask(cluster, userId, 'long')).toBe(false);
         if ((await ask(cluster, userId)) && !first.has(userId)) first.set(userId, performance.now());
@@ -202,7 +204,7 @@ describe('a cluster that is backed up and lost', () => {
     for (const [userId, grants] of granted)
       expect([userId, findOverGrant(grants, LIMIT, WINDOW_MILLIS)]).toEqual([userId, undefined]);
     expect(granted.size).toBeGreaterThanOrEqual(users.length);
-    // All replicas agree, though each began from a copy of its own.
+    // All replicas agree, although each began from its own copy.
     await eventually('all replicas agree', () => {
       const [one = [], ...others] = hashesOf(cluster).map((hashes) => hashes.join());
       return others.every((hashes) => hashes === one) ? true : undefined;
@@ -210,7 +212,7 @@ describe('a cluster that is backed up and lost', () => {
     await cluster.stop();
   });
 
-  it('goes on where it was, if nothing is missing', async () => {
+  it('continues with the same state, if no entry is missing', async () => {
     const cluster = await restored('whole', true);
     expect(cluster.node(1).core.partitions.get(0)?.restoredMillis).toBe(0);
     expect(hashesOf(cluster)[0]).toEqual(whole.groups.slice(1).map(({ stateHash }) => stateHash));

@@ -89,7 +89,7 @@ describe('load over HTTP', () => {
 describe('load at a fixed rate', () => {
   const OPEN = { ...JOB, kind: 'open-loop', requestsPerSecond: 500 } as const;
 
-  test('goes through all nodes, and counts as any other load', async () => {
+  test('uses all nodes, and counts like any other load', async () => {
     const asked = [0, 0];
     const counting = async (node: number) =>
       started(async (request, response) => {
@@ -102,7 +102,7 @@ describe('load at a fixed rate', () => {
     expect(Math.min(...asked)).toBeGreaterThan(0);
   });
 
-  test('lets a stall weigh on all that were to be sent meanwhile', async () => {
+  test('adds a stall to the latency of all requests that were due meanwhile', async () => {
     const stallMillis = 300;
     const connections = new Set<unknown>();
     const addresses = [

@@ -24,7 +24,7 @@ describe('latencies', () => {
     expectAbout(fast.percentileMillis(99.9), 50);
   });
 
-  test('are the same after their way to another process', () => {
+  test('are the same after they were sent to another process', () => {
     const sent = recorded([0.001, 0.5, 3.25, 700, 12_000]);
     const received = Latencies.decode(sent.encode());
     expect(received.count).toBe(5);
@@ -32,20 +32,20 @@ describe('latencies', () => {
       expect(received.percentileMillis(percent)).toBe(sent.percentileMillis(percent));
   });
 
-  test('what was received can be merged', () => {
+  test('can be merged after they were received', () => {
     const sum = Latencies.decode(recorded([1]).encode());
     sum.add(Latencies.decode(recorded([1_000, 1_000]).encode()));
     expect(sum.count).toBe(3);
     expectAbout(sum.percentileMillis(100), 1_000);
   });
 
-  test('keep the shortest and the longest within their bounds', () => {
+  test('keep the shortest and the longest within the bounds of the histogram', () => {
     const latencies = recorded([0, 3_600_000]);
     expectAbout(latencies.percentileMillis(0), 0.001);
     expectAbout(latencies.percentileMillis(100), 60_000);
   });
 
-  test('of nothing there is no percentile', () => {
+  test('have no percentile if nothing was measured', () => {
     expect(new Latencies().percentileMillis(50)).toBeNaN();
   });
 });

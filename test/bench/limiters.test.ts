@@ -31,7 +31,7 @@ async function fails(): Promise<boolean> {
 }
 
 describe('load on a limiter', () => {
-  test('counts what was answered, by kind, with no more open than connections', async () => {
+  test('counts answers by kind, and has no more open requests than connections', async () => {
     let open = 0;
     let most = 0;
     const { grants, denials, errors } = await measuredSomething(async () =>
@@ -54,7 +54,7 @@ describe('load on a limiter', () => {
     expect(open).toBe(0);
   });
 
-  test('is no result if the limiter fails', async () => {
+  test('fails if the limiter fails', async () => {
     await expect(limiterLoad(JOB, fails, () => undefined)).rejects.toThrow('the database is gone');
   });
 });
@@ -63,7 +63,7 @@ for (const thing of [postgres(running), etcd(running)]) {
   const missing = thing.missing?.();
   if (missing !== undefined) console.log(`skipped: ${missing}`);
   describe.skipIf(missing !== undefined)(`a sliding log in ${thing.id}`, () => {
-    test('grants no more than the limit to those who ask at the same time', { timeout: 60_000 }, async () => {
+    test('grants no more than the limit to concurrent requests', { timeout: 60_000 }, async () => {
       const started = await thing.start();
       const { kind, addresses } = started.limiter!;
       const limiter = await limiterOf({ ...JOB, limiter: kind, addresses });

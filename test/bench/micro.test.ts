@@ -17,14 +17,14 @@ function grantsOfRound(cluster: GroupsInMemory, count: number, ruleId: string): 
 }
 
 describe('groups in memory', () => {
-  test.each([1, 3] as const)('of %i nodes answer all that they are asked within the round', (nodes) => {
+  test.each([1, 3] as const)('of %i nodes answer all requests within the round', (nodes) => {
     const cluster = GroupsInMemory.start({ nodes, groups: 4 });
     for (let round = 0; round < 3; round += 1) expect(grantsOfRound(cluster, 8, 'open')).toBe(4 * 8);
     expect(grantsOfRound(cluster, 8, 'spent')).toBe(4 * 8);
     expect(grantsOfRound(cluster, 8, 'spent')).toBe(0);
   });
 
-  test('reach a steady state: what is out of the window is forgotten', () => {
+  test('reach a steady state: grants outside the window are forgotten', () => {
     const cluster = GroupsInMemory.start({ nodes: 1, groups: 1 });
     const grants = (): number => cluster.partitions[0]?.stats().grants ?? 0;
     for (let round = 0; round < 2 * WINDOW_ROUNDS; round += 1) grantsOfRound(cluster, 2, 'open');

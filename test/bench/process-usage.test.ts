@@ -18,26 +18,29 @@ describe('the usage of processes', () => {
     expect(usage).toEqual({ cpuSeconds: 3, residentBytes: 40_960 });
   });
 
-  test.each(['a b', 'x) S 1 2 3', '((', ') ('])('is found behind the command %j', (command) => {
+  test.each(['a b', 'x) S 1 2 3', '((', ') ('])('is read after the command name %j', (command) => {
     expect(parseStat(statLine(command, { 14: 100, 15: 0, 24: 1 }), UNITS)).toEqual({
       cpuSeconds: 1,
       residentBytes: 4_096,
     });
   });
 
-  test('a line that is none is refused', () => {
+  test('refuses a malformed line', () => {
     expect(() => parseStat('nothing', UNITS)).toThrow(RangeError);
   });
 
-  test.skipIf(process.platform !== 'linux')('counts itself, and nothing where one has ended', async () => {
-    const own = usageOfAll([process.pid]);
-    expect(own?.residentBytes).toBeGreaterThan(1_000_000);
-    const child = spawn(process.execPath, ['-e', '']);
-    await once(child, 'exit');
-    expect(usageOfAll([process.pid, child.pid ?? 0])).toBeUndefined();
-  });
+  test.skipIf(process.platform !== 'linux')(
+    'counts this process, and nothing for one that has ended',
+    async () => {
+      const own = usageOfAll([process.pid]);
+      expect(own?.residentBytes).toBeGreaterThan(1_000_000);
+      const child = spawn(process.execPath, ['-e', '']);
+      await once(child, 'exit');
+      expect(usageOfAll([process.pid, child.pid ?? 0])).toBeUndefined();
+    },
+  );
 
-  test.skipIf(process.platform !== 'linux')('may be asked for with what a process has started', async () => {
+  test.skipIf(process.platform !== 'linux')('may include the child processes', async () => {
     const child = spawn(process.execPath, ['-e', 'process.stdin.resume()']);
     expect(withChildren([process.pid])).toContain(child.pid);
     child.stdin.end();

@@ -27,7 +27,7 @@ describe.skipIf(missing !== undefined)('the sliding log in Redis', () => {
   const ask = async (key: string, limit: number, windowMillis: number): Promise<unknown> =>
     client.eval(SLIDING_LOG_SCRIPT, 1, key, limit, windowMillis);
 
-  test('grants up to the limit, also where many come within a microsecond', async () => {
+  test('grants up to the limit, also if many requests come within a microsecond', async () => {
     const pipeline = client.pipeline();
     for (let i = 0; i < 500; i += 1) pipeline.eval(SLIDING_LOG_SCRIPT, 1, 'many', 200, 3_600_000);
     const answers = (await pipeline.exec()) ?? [];
@@ -42,7 +42,7 @@ describe.skipIf(missing !== undefined)('the sliding log in Redis', () => {
     expect(await ask('one', 1, 0)).toBe(1);
   });
 
-  test('leaves nothing of a denial, and nothing for ever', async () => {
+  test('stores nothing for a denial, and nothing without an expiry', async () => {
     expect(await ask('none', 0, 1_000)).toBe(0);
     expect(await client.exists('none')).toBe(0);
     expect(await ask('some', 1, 3_600_000)).toBe(1);

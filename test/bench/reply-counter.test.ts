@@ -23,40 +23,40 @@ const DENIED = '*5\r\n:1\r\n:10\r\n:0\r\n:3\r\n:3\r\n';
 const FAILED = '-UNAVAILABLE no leader; 1 of 3\r\n';
 
 describe('the counting of replies', () => {
-  test('a script answers by one integer', () => {
+  test('reads the answer of a script from one integer', () => {
     expect(counted(':1\r\n:0\r\n:1\r\n', SCRIPT)).toEqual([2, 1, 0]);
   });
 
-  test('CL.THROTTLE answers by the first of five', () => {
+  test('reads the answer of CL.THROTTLE from the first of five integers', () => {
     expect(counted(GRANTED + DENIED + GRANTED, THROTTLE)).toEqual([2, 1, 0]);
   });
 
-  test('an error, a status, a null or another number is neither a grant nor a denial', () => {
+  test('counts an error, a status, a null or another number neither as a grant nor as a denial', () => {
     expect(counted(`${FAILED}+OK\r\n$-1\r\n*-1\r\n_\r\n:7\r\n:-1\r\n*0\r\n`, SCRIPT)).toEqual([0, 0, 8]);
   });
 
-  test('an integer inside of a string is none', () => {
+  test('ignores an integer inside a string', () => {
     expect(counted('$6\r\n:1\r\n:1\r\n:1\r\n', SCRIPT)).toEqual([1, 0, 1]);
   });
 
-  test('nested arrays, maps and strings are one reply', () => {
+  test('counts nested arrays, maps and strings as one reply', () => {
     const nested = '*3\r\n%1\r\n$1\r\na\r\n*2\r\n:1\r\n:0\r\n#t\r\n,1.5\r\n';
     expect(counted(nested + nested, SCRIPT)).toEqual([2, 0, 0]);
   });
 
-  test('an answer counts when enough replicas have it, and else is an error', () => {
+  test('counts an answer if enough replicas have it, and otherwise an error', () => {
     const replicated: ReplyMeaning = { grantValue: 1, wait: { answers: 1, replicasMin: 1 } };
     const replies = ':1\r\n:1\r\n:1\r\n:0\r\n:0\r\n:2\r\n-ERR x\r\n:1\r\n';
     expect(counted(replies, replicated)).toEqual([1, 1, 2]);
   });
 
-  test('one WAIT may be for several answers', () => {
+  test('applies one WAIT to several answers', () => {
     const replicated: ReplyMeaning = { grantValue: 1, wait: { answers: 3, replicasMin: 1 } };
     expect(counted(':1\r\n:0\r\n:1\r\n:2\r\n', replicated)).toEqual([2, 1, 0]);
     expect(counted(':1\r\n:0\r\n:1\r\n:0\r\n:1\r\n', replicated)).toEqual([0, 0, 3]);
   });
 
-  test('what waits for its replicas is not counted yet', () => {
+  test('does not count an answer before its replicas have it', () => {
     const counter = new ReplyCounter({ grantValue: 1, wait: { answers: 1, replicasMin: 1 } });
     counter.feed(Buffer.from(':1\r\n'));
     expect(counter.answers).toBe(0);
@@ -64,7 +64,7 @@ describe('the counting of replies', () => {
     expect(counter.answers).toBe(1);
   });
 
-  test('is the same however the stream is cut', () => {
+  test('is the same for a stream in any pieces', () => {
     const reply = fc.constantFrom(GRANTED, DENIED, FAILED, ':0\r\n', '$3\r\n\r\n:\r\n', '*2\r\n+1\r\n:0\r\n');
     fc.assert(
       fc.property(fc.array(reply, { maxLength: 20 }), fc.array(fc.nat(400)), (replies, cuts) => {
@@ -81,13 +81,13 @@ describe('the counting of replies', () => {
     );
   });
 
-  test('looks at no byte beyond the length it is given', () => {
+  test('reads no byte beyond the given length', () => {
     const counter = new ReplyCounter(SCRIPT);
     counter.feed(Buffer.from(':1\r\n:1\r\n'), 4);
     expect(counter.grants).toBe(1);
   });
 
-  test('a stream that is no RESP is refused', () => {
+  test('refuses a stream that is no RESP', () => {
     expect(() => counted('HTTP/1.1 400 Bad Request\r\n', SCRIPT)).toThrow(ReplyStreamError);
   });
 });

@@ -53,13 +53,13 @@ function jobFor(server: FakeServer, more: Partial<RespJob> = {}): RespJob {
   };
 }
 
-describe('requests that were written down', () => {
-  test('are the commands of their rules, with lengths in bytes', () => {
+describe('encoded requests', () => {
+  test('are the commands for their rules, with lengths in bytes', () => {
     const written = encodePipelines(always({ key: 'zoë', rule: 'spent' }), FORM, { requests: 1, depth: 1 });
     expect(written.pipeline(0).toString()).toBe('*3\r\n$5\r\nALLOW\r\n$4\r\nzoë\r\n$1\r\n1\r\n');
   });
 
-  test('are followed by a WAIT where replicas must have them', () => {
+  test('are followed by a WAIT if replicas must have them', () => {
     const form = { ...FORM, waitForReplicas: 1 };
     const written = encodePipelines(always({ key: 'a', rule: 'open' }), form, { requests: 4, depth: 2 });
     const pipeline = [
@@ -73,7 +73,7 @@ describe('requests that were written down', () => {
     expect(written.pipeline(1).toString()).toBe(pipeline);
   });
 
-  test('are the drawn ones, pipeline by pipeline', () => {
+  test('are the drawn requests, pipeline by pipeline', () => {
     const drawn = workloadOf('grants').chooser(5);
     const written = encodePipelines(workloadOf('grants').chooser(5), FORM, { requests: 20, depth: 4 });
     expect(written.pipelines).toBe(5);
@@ -83,7 +83,7 @@ describe('requests that were written down', () => {
     }
   });
 
-  test('of which none is accepted are refused', () => {
+  test('are refused if no rule accepts them', () => {
     const next = workloadOf('abuse').chooser(1);
     expect(() => encodePipelines(next, FORM, { requests: 1, depth: 1 }, () => false)).toThrow(RangeError);
   });
@@ -115,14 +115,14 @@ describe('slots', () => {
     ]);
   });
 
-  test('of an answer of another form are refused', () => {
+  test('are refused if the answer has another form', () => {
     expect(() => slotOwners('OK', asked)).toThrow(TypeError);
     expect(() => slotOwners([[0, 'all', ['h', 1]]], asked)).toThrow(TypeError);
   });
 });
 
 describe('load over RESP', () => {
-  test('counts what was answered, by kind', async () => {
+  test('counts answers by kind', async () => {
     const server = await started((args) => (args.length === 2 ? ':1\r\n' : ':0\r\n'));
     const { grants, denials, errors } = await measuredSomething(() =>
       respLoad(jobFor(server), () => undefined),
@@ -132,7 +132,7 @@ describe('load over RESP', () => {
     expect(errors).toBe(0);
   });
 
-  test('with replicas, counts grants that too few have as errors', async () => {
+  test('counts grants that too few replicas have as errors', async () => {
     const server = await started(([name]) => (name === 'WAIT' ? ':0\r\n' : ':1\r\n'));
     const job = jobFor(server, { form: { ...FORM, waitForReplicas: 1 } });
     const { grants, errors } = await measuredSomething(() => respLoad(job, () => undefined));
@@ -141,7 +141,7 @@ describe('load over RESP', () => {
   });
 
   test('sends each node only keys of its slots', async () => {
-    const strays: string[] = [];
+    const foreign: string[] = [];
     const asked = [0, 0];
     let slots = '*0\r\n';
     const node = async (index: number, owns: (slot: number) => boolean): Promise<FakeServer> =>
@@ -150,7 +150,7 @@ describe('load over RESP', () => {
         if (name === 'INFO') return '$0\r\n\r\n';
         if (name !== 'ALLOW') return '+OK\r\n';
         asked[index] = (asked[index] ?? 0) + 1;
-        if (!owns(keySlot(key))) strays.push(key);
+        if (!owns(keySlot(key))) foreign.push(key);
         return ':1\r\n';
       });
     const low = await node(0, (slot) => slot < MIDDLE_SLOT);
@@ -158,11 +158,11 @@ describe('load over RESP', () => {
     slots = `*2\r\n${slotRow(0, MIDDLE_SLOT - 1, low)}${slotRow(MIDDLE_SLOT, 16_383, high)}`;
     const { errors } = await respLoad(jobFor(low, { isClusterAware: true }), () => undefined);
     expect(errors).toBe(0);
-    expect(strays).toEqual([]);
+    expect(foreign).toEqual([]);
     expect(Math.min(...asked)).toBeGreaterThan(0);
   });
 
-  test('a server that ends a connection, or speaks something else, is no result', async () => {
+  test('fails if the server ends a connection or does not speak RESP', async () => {
     const other = await started(() => 'HTTP/1.1 400 Bad Request\r\n');
     await expect(respLoad(jobFor(other), () => undefined)).rejects.toThrow('no type of RESP');
     const chatty = await started(() => ':1\r\n:1\r\n');

@@ -15,8 +15,8 @@ async function started(running: Running, args: readonly string[]) {
   return child;
 }
 
-describe('what a bench has started', () => {
-  test('is ended at once with all that it has made', async () => {
+describe('the processes and directories of a bench', () => {
+  test('end at once', async () => {
     const running = new Running();
     const directory = running.directory('test');
     writeFileSync(join(directory, 'file'), 'text');
@@ -30,7 +30,7 @@ describe('what a bench has started', () => {
     expect(existsSync(directory)).toBe(false);
   });
 
-  test('is asked to end before it is made to', async () => {
+  test('get a request to end before they are killed', async () => {
     const running = new Running();
     const child = await started(running, FOR_EVER);
     await running.stop(child);

@@ -4,14 +4,14 @@ import { fitRoundCost } from '../../bench/micro/cost-model.ts';
 import { median, ratiosPerRound, spreadOf } from '../../bench/statistics.ts';
 
 describe('medians', () => {
-  test('are the one in the middle, or the mean of the two', () => {
+  test('are the value in the middle, or the mean of the two', () => {
     expect(median([3, 1, 2])).toBe(2);
     expect(median([10, 1, 3, 2])).toBe(2.5);
     expect(median([100, 9])).toBe(54.5);
     expect(median([])).toBeNaN();
   });
 
-  test('leave what they are given as it is', () => {
+  test('do not change their input', () => {
     const values = [3, 1, 2];
     median(values);
     expect(values).toEqual([3, 1, 2]);
@@ -19,11 +19,11 @@ describe('medians', () => {
 });
 
 describe('spreads', () => {
-  test('are of what was measured', () => {
+  test('have median, minimum and maximum', () => {
     expect(spreadOf([4, undefined, 1, Number.NaN, 2])).toEqual({ median: 2, min: 1, max: 4 });
   });
 
-  test('of nothing there is none', () => {
+  test('are undefined without values', () => {
     expect(spreadOf([undefined, Number.NaN])).toBeUndefined();
   });
 });
@@ -43,7 +43,7 @@ describe('ratios', () => {
     expect(ratiosPerRound(of, to)).toEqual({ median: 0.5, min: 0.5, max: 3 });
   });
 
-  test('leave out rounds that one of them lacks, or in which there was nothing to divide by', () => {
+  test('omit rounds that one of them lacks, or whose divisor is 0', () => {
     const of = new Map([
       [1, 10],
       [2, 10],
@@ -67,7 +67,7 @@ describe('the cost of a round', () => {
     [1, 8, 64].map((requestsPerGroup) => ({ groups, requestsPerGroup })),
   );
 
-  test('is taken apart into round, group and request', () => {
+  test('is split into the costs of a round, a group and a request', () => {
     const rounds = sizes.map((size) => ({
       ...size,
       micros: 30 + 5 * size.groups + 0.8 * size.groups * size.requestsPerGroup,
@@ -78,7 +78,7 @@ describe('the cost of a round', () => {
     expect(cost.perRequestMicros).toBeCloseTo(0.8, 6);
   });
 
-  test('cannot be told from rounds that are all alike', () => {
+  test('is unknown if all rounds are alike', () => {
     const alike = { groups: 2, requestsPerGroup: 4, micros: 10 };
     expect(() => fitRoundCost([alike, alike, alike])).toThrow(RangeError);
   });

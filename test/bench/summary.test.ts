@@ -36,7 +36,7 @@ function sample(cell: string, round: number, more: Partial<RoundSample>): RoundS
 }
 
 describe('the plan', () => {
-  test('asks everything for grants, and what keeps nothing on disk for denials as well', () => {
+  test('measures grants of every limiter, and denials of those that keep nothing on disk', () => {
     const ids = planned([]).map(({ id }) => id);
     expect(ids).toContain('bare-http/http-48/grants');
     expect(ids).toContain('quorate/http-48/denials');
@@ -48,14 +48,14 @@ describe('the plan', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test('has a yardstick for every way that more than one thing is asked in', () => {
+  test('has a baseline for every workload with more than one limiter', () => {
     const cells = planned([], false);
     const ids = cells.map(({ id }) => id);
     const shared = cells.filter(({ setup }) => setup.only === undefined);
     for (const { setup } of shared) expect(ids).toContain(`${setup.bare}/${setup.id}/grants`);
   });
 
-  test('is cut down by parts of ids', () => {
+  test('can be reduced by parts of ids', () => {
     expect(planned(['etcd', 'postgres', 'quorate/http']).map(({ id }) => id)).toEqual([
       'quorate/http-48/grants',
       'quorate/http-48/denials',
@@ -83,16 +83,16 @@ describe('the summary', () => {
   const summaries = summarize(cells, samples);
   const rowOf = (thing: string) => summaries.find((each) => each.thing === thing);
 
-  test('has ratios to the yardstick, round by round', () => {
+  test('has ratios to the baseline, round by round', () => {
     expect(rowOf('quorate')?.timesBare).toEqual({ median: (0.2 + 0.4) / 2, min: 0.2, max: 0.4 });
     expect(rowOf('bare-http')?.timesBare).toEqual({ median: 1, min: 1, max: 1 });
   });
 
-  test('has ratios of Quorate to each, of the rounds that both have', () => {
+  test('has ratios of Quorate to each limiter, from the rounds that both have', () => {
     expect(rowOf('flexible')?.quorateTimes).toEqual({ median: 10, min: 10, max: 10 });
   });
 
-  test('leaves out what was never measured, and counts what should not be', () => {
+  test('omits cells that were never measured, and counts unexpected answers', () => {
     expect(summaries.map(({ cell }) => cell)).toEqual([
       'bare-http/http-48/grants',
       'quorate/http-48/grants',
@@ -103,7 +103,7 @@ describe('the summary', () => {
     expect(rowOf('flexible')?.cpuSecondsPerMillion).toBeUndefined();
   });
 
-  test('is a table and a page, in which names are only names', () => {
+  test('is a table and a page, in which names are escaped', () => {
     const timing = { rounds: 2, measuredMillis: 1_000, warmUpMillis: 100, firstWarmUpMillis: 0 };
     const notes = ['<script>alert(1)</script>'];
     const run = { startedAt: new Date(0), loadAverageBefore: 0, timing, seed: 1 };
@@ -116,14 +116,14 @@ describe('the summary', () => {
   });
 });
 
-describe('what things tell of themselves', () => {
-  test('is summed over labels, and not over longer names', () => {
+describe('figures of the measured systems', () => {
+  test('sum a metric over its labels, and not over longer names', () => {
     const text = '# HELP syncs all\nsyncs{node="1"} 2\nsyncs{node="2"} 3.5\nsyncs_total 100\nsyncs 1e2\n';
     expect(sumOfMetric(text, 'syncs')).toBe(105.5);
     expect(sumOfMetric(text, 'nothing')).toBe(0);
   });
 
-  test('a grant in etcd that is exactly a window old is out', () => {
+  test('exclude a grant in etcd that is exactly a window old', () => {
     const value = Buffer.alloc(24);
     for (const [i, millis] of [1_000, 2_000, 3_000].entries()) value.writeDoubleBE(millis, i * 8);
     expect(liveGrants(value, 999).length).toBe(24);

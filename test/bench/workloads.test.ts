@@ -22,18 +22,18 @@ function usersIn(requests: readonly LoadRequest[]): number {
 }
 
 describe('workloads', () => {
-  test.each(ALL)('$id: the same seed asks the same, another one something else', ({ id }) => {
+  test.each(ALL)('$id: the same seed draws the same requests, another seed others', ({ id }) => {
     const first = drawn(id, 7, 1_000);
     expect(drawn(id, 7, 1_000)).toEqual(first);
     expect(drawn(id, 8, 1_000)).not.toEqual(first);
   });
 
-  test.each(ALL)('$id: what is to be granted has an open rule, what is to be denied a spent one', (each) => {
+  test.each(ALL)('$id: requests for grants have an open rule, requests for denials a spent one', (each) => {
     const rules = new Set(drawn(each.id, 1, 5_000).map(({ rule }) => rule));
     expect(RULES_OF[each.expects]).toEqual(expect.arrayContaining([...rules]));
   });
 
-  test('no user is asked for under two rules: what is spent under one must not count for another', () => {
+  test('no user has requests under two rules: the use under one must not count for another', () => {
     const requests = ALL.flatMap(({ id }) => drawn(id, 1, 20_000));
     const ruleOf = new Map(requests.map(({ key, rule }) => [key, rule]));
     expect(requests.filter(({ key, rule }) => ruleOf.get(key) !== rule)).toEqual([]);
@@ -51,7 +51,7 @@ describe('workloads', () => {
     expect(usersIn(drawn('abuse', 1, 50_000))).toBe(10);
   });
 
-  test('by the law of Zipf the second asks half as often as the first, and all of them do', () => {
+  test('with Zipf the second user asks half as often as the first, and all users ask', () => {
     const next = zipfRanks(seededUnit(1), 100, 1);
     const counts = Array.from({ length: 100 }, () => 0);
     for (let i = 0; i < 200_000; i += 1) counts[next()]! += 1;

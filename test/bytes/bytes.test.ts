@@ -1,4 +1,4 @@
-/** ByteReader reads what ByteWriter writes, and refuses bytes that are cut off, out of bounds or missing. */
+/** ByteReader reads the bytes of ByteWriter, and refuses bytes that are cut off, out of bounds or missing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ByteReader } from '../../src/bytes/byte-reader.ts';
@@ -53,7 +53,7 @@ function read(input: ByteReader, { type }: Value): unknown {
 }
 
 describe('bytes', () => {
-  it('are read as they were written, however many there are', () => {
+  it('are read as they were written, in any number', () => {
     fc.assert(
       fc.property(fc.array(VALUES, { minLength: 1, maxLength: 300 }), (values) => {
         const input = reader(bytesOf((out) => values.forEach((value) => write(out, value))));
@@ -64,7 +64,7 @@ describe('bytes', () => {
     );
   });
 
-  it('that end too early are refused, wherever they are cut', () => {
+  it('that end too early are refused, cut at any byte', () => {
     fc.assert(
       fc.property(VALUES, (value) => {
         const bytes = bytesOf((out) => write(out, value));
@@ -86,10 +86,10 @@ describe('bytes', () => {
       'it has more than 8 bytes',
     ],
     ['a flag of 2', [2], (input) => input.flag('it'), 'it is neither 0 nor 1'],
-    ['a negative nothing', [1, 0], (input) => input.signed('it', 9), 'it is 0'],
-    ['a name that is none', [2], (input) => input.oneOf(['a', 'b'], 'it'), 'it is not one of a, b'],
+    ['a negative zero', [1, 0], (input) => input.signed('it', 9), 'it is 0'],
+    ['an unknown name', [2], (input) => input.oneOf(['a', 'b'], 'it'), 'it is not one of a, b'],
     [
-      'more of something than there are bytes',
+      'a count that exceeds the bytes',
       [3, 1, 1],
       (input) => input.count('it'),
       'it: 3 do not fit into what is left',
@@ -103,7 +103,7 @@ describe('bytes', () => {
   });
 
   it.each(['a\ud800', '\ufeffä', 'ä'.repeat(6), 'x'.repeat(11)])(
-    'hold no text that would come back as another, or is too long: %j',
+    'refuse a text that would be read as another, or is too long: %j',
     (value) => {
       const out = new ByteWriter();
       out.byte(7);
@@ -112,7 +112,7 @@ describe('bytes', () => {
     },
   );
 
-  it('that are taken are a copy', () => {
+  it('that the writer returns are a copy', () => {
     const out = new ByteWriter();
     out.integer(1);
     const first = out.take();

@@ -73,26 +73,26 @@ async function versionOfRules(): Promise<unknown> {
 describe.each(ASKING)('$path', ({ path }) => {
   const words = [...path.split(' ').slice(1), ...(MORE[path] ?? [])];
 
-  it('asks the node that was named, and not the cluster of ./data that runs', async () => {
+  it('asks the named node, and not the running cluster of ./data', async () => {
     const { code, said } = await ran([...words, '--node', closed], cwd);
     expect([code, said]).toEqual([EXIT_UNAVAILABLE, expect.stringContaining(closed)]);
   });
 
-  it('asks the directory that was named, which must have a cluster', async () => {
+  it('asks the cluster of the named directory, which must have one', async () => {
     const { code, said } = await ran([...words, '--data', 'none'], cwd);
     expect(code).toBe(EXIT_USAGE);
     expect(said).toMatch(/^quorate: --data none holds no cluster\.json.*--node/);
   });
 
-  it('is told of one cluster, not of two', async () => {
+  it('accepts one cluster, not two', async () => {
     const { code, said } = await ran([...words, '--node', closed, '--data', 'data'], cwd);
     expect(code).toBe(EXIT_USAGE);
     expect(said).toMatch(/'--node <host:port>' cannot be used with option '--data <dir>'/);
   });
 });
 
-describe('where nothing is named', () => {
-  it('is the cluster of ./data asked, at a node that answers', async () => {
+describe('without --node and --data', () => {
+  it('a command asks the cluster of ./data, at a node that answers', async () => {
     await expect.poll(versionOfRules, PATIENCE).toBe(1);
     const shown = await decided(() => ran(['users', 'get', 'ada'], cwd));
     expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('default') as string });
@@ -104,7 +104,7 @@ describe('where nothing is named', () => {
     await cluster.ready();
   });
 
-  it('is a broken cluster.json named, and nothing asked in its place', async () => {
+  it('a command names a broken cluster.json, and asks no other cluster', async () => {
     const broken = join(cluster.directory, 'broken');
     await mkdir(join(broken, 'data'), { recursive: true });
     await writeFile(join(broken, 'data', 'cluster.json'), '{ broken');
@@ -112,7 +112,7 @@ describe('where nothing is named', () => {
     expect([code, said]).toEqual([EXIT_USAGE, expect.stringContaining('data/cluster.json is not JSON')]);
   });
 
-  it('is 127.0.0.1:8101 asked if there is no ./data', async () => {
+  it('a command asks 127.0.0.1:8101 if there is no ./data', async () => {
     const before = process.cwd();
     process.chdir(join(cluster.directory, 'node-1'));
     try {
@@ -122,7 +122,7 @@ describe('where nothing is named', () => {
     }
   });
 
-  it('is every node named that did not answer', async () => {
+  it('a command names every node that did not answer', async () => {
     const lost = await temporaryDirectory();
     await ran(['init', '--base-port', '40100'], lost);
     const { code, said } = await ran(['users', 'get', 'ada'], lost);
@@ -161,7 +161,7 @@ describe('a node that speaks TLS', () => {
     return ended('quorate', ['users', 'get', 'ada', ...options], directory);
   }
 
-  it('says so to who speaks plain HTTP, and which option is missing', async () => {
+  it('makes a command with plain HTTP name the missing option', async () => {
     for (const named of [node, `http://${node}`])
       expect(await asked('--node', named)).toEqual({
         code: EXIT_USAGE,
@@ -174,7 +174,7 @@ describe('a node that speaks TLS', () => {
     });
   });
 
-  it('is trusted with its CA, which cluster.json names as well', async () => {
+  it('is trusted with its CA, which may also come from cluster.json', async () => {
     expect(await asked('--node', node, '--ca', authority.caFile)).toMatchObject({ code: 0 });
     expect(await asked()).toMatchObject({ code: 0 });
     expect(await asked('--node', `https://${node}`)).toMatchObject({

@@ -28,21 +28,21 @@ it.each([
   [['customers', 'delete', 'acme']],
   [['tokens', 'create', '--role', 'read']],
   [['tokens', 'revoke', 'abcdefgh']],
-])('%j is in doubt', async (args) => {
+])('%j says that the change may have been made', async (args) => {
   expect(await ran([...args, '--node', node], directory)).toMatchObject({
     code: 75,
     said: expect.stringContaining('it may have been changed'),
   });
 });
 
-it('a question is none, and may be asked again', async () => {
+it('a command that changes nothing says only that the connection broke', async () => {
   expect(await ran(['users', 'get', 'ada', '--node', node], directory)).toMatchObject({
     code: 69,
     said: expect.stringContaining('the connection broke before an answer'),
   });
 });
 
-it('a door without TLS is not taken for one that is not trusted', async () => {
+it('a listener without TLS is not reported as an untrusted one', async () => {
   const { code, said } = await ran(['users', 'get', 'ada', '--node', `https://${node}`], directory);
   expect([code, said]).toEqual([64, expect.stringContaining('give an http:// address')]);
 });

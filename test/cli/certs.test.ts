@@ -1,10 +1,12 @@
 /** Tests the certificate commands, and that a node without certificates refuses to listen on a public address. */
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createServer, type Server } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { prepare } from '../../cluster/prepare.ts';
 import { EXIT_TEMPORARY } from '../../src/cli/explain-error.ts';
 import { readCluster, writeCluster } from '../../src/config/cluster-directory.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { eventually, freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
 import { type Ended, ended, ran } from './command.ts';
@@ -35,8 +37,24 @@ async function init(...args: readonly string[]): Promise<ClusterConfig> {
   return config;
 }
 
+/** The node with all its addresses on another machine. */
+function elsewhere(node: NodeAddress): NodeAddress {
+  const host = '10.0.0.9';
+  return { id: node.id, http: { ...node.http, host }, peer: { ...node.peer, host } };
+}
+
+/** Serves TLS with the certificate of node 1, and answers nothing. */
+async function listening(): Promise<Server> {
+  const server = createServer({
+    cert: await readFile(join(data, 'certs', 'node-1.crt')),
+    key: await readFile(join(data, 'certs', 'node-1.key')),
+  });
+  await new Promise<void>((resolve) => server.listen(basePort, '127.0.0.1', resolve));
+  return server;
+}
+
 describe('quorate certs', () => {
-  it('needs a cluster, and a CA before a certificate, of which there is one for good', async () => {
+  it('needs a cluster, and a CA before a certificate; there is only one CA for good', async () => {
     expect(await quorate('certs', 'init')).toMatchObject({ code: USAGE });
     await init();
     const early = await quorate('certs', 'issue', '1');
@@ -49,7 +67,9 @@ describe('quorate certs', () => {
     expect(again.said).toMatch(/ca\.key is there already/);
     expect(await readFile(join(data, 'ca', 'ca.key'))).toEqual(key);
     const issued = await quorate('certs', 'issue', '1', '--hostname', '10.0.0.1', '--hostname', 'a.example');
-    expect(issued.stdout).toMatch(/node-1\.crt and .*node-1\.key, for 10\.0\.0\.1, a\.example, valid until/);
+    expect(issued.stdout).toMatch(
+      /node-1\.crt and .*node-1\.key, for 127\.0\.0\.1, 10\.0\.0\.1, a\.example, valid until/,
+    );
     expect(await readdir(join(data, 'certs'))).toEqual(['ca.crt', 'node-1.crt', 'node-1.key']);
     await writeFile(join(data, 'ca', 'ca.key'), 'no key');
     const broken = await quorate('certs', 'issue', '1');
@@ -58,7 +78,7 @@ describe('quorate certs', () => {
     );
   });
 
-  it('keeps the key of the CA apart, says to move it, and finds it where it was moved', async () => {
+  it('keeps the key of the CA in its own directory, says to move it, and uses it from another path', async () => {
     const { stdout } = await quorate('init', '--nodes', '1', '--base-port', String(basePort), '--tls');
     expect(stdout).toContain('the key of the CA is data/ca/ca.key');
     expect(stdout).toContain('Move it to a machine without a node');
@@ -96,7 +116,7 @@ describe('quorate certs', () => {
 });
 
 describe('a node', () => {
-  it('does not start with an address that others reach, without TLS', async () => {
+  it('does not start without TLS on an address that other machines reach', async () => {
     const config = await init();
     const [node] = config.nodes;
     if (node === undefined) throw new Error('there is no node');
@@ -109,7 +129,7 @@ describe('a node', () => {
     expect(code).toBe(USAGE);
   });
 
-  it('does not start with the certificate of another node, or with none where one is named', async () => {
+  it('does not start with the certificate of another node, or if a configured one is missing', async () => {
     await init('--tls');
     await rm(join(data, 'certs', 'node-1.key'));
     const missing = await ended('quorate', ['node', '1'], directory);
@@ -127,8 +147,33 @@ describe('a node', () => {
   });
 });
 
+describe('a certificate that is not for the address of its node', () => {
+  it('is found by doctor before the start, and named by a command that meets it', async () => {
+    const config = await init('--tls');
+    const [node] = config.nodes;
+    if (node === undefined) throw new Error('there is no node');
+    await writeCluster(data, { ...config, nodes: [{ ...node, http: { ...node.http, host: '10.0.0.9' } }] });
+    expect((await ended('quorate', ['doctor'], directory)).stdout).toMatch(
+      /^WARN {2}node 1: certificate of tls: .*node-1\.crt is not for 10\.0\.0\.9 -> issue another one/m,
+    );
+    await quorate('certs', 'issue', '1', '--hostname', 'limits.example');
+    expect((await ended('quorate', ['doctor'], directory)).stdout).toMatch(
+      /^ok {4}node 1: certificate of tls: /m,
+    );
+    // No name is left for 127.0.0.1.
+    await writeCluster(data, { ...config, nodes: [elsewhere(node)] });
+    await quorate('certs', 'issue', '1');
+    const server = await listening();
+    const url = `https://127.0.0.1:${basePort}`;
+    const asked = await quorate('users', 'get', 'ada', '--node', url, '--ca', 'data/certs/ca.crt');
+    server.close();
+    expect(asked.said).toContain('has a certificate that is not for 127.0.0.1');
+    expect(asked.said).toContain('`quorate certs issue <id> --hostname 127.0.0.1`');
+  });
+});
+
 describe('--ca', () => {
-  it('must name certificates, and no node there is said as ever', async () => {
+  it('must name certificates; with them an absent node is reported as usual', async () => {
     const apply = ['rules', 'apply', '-', '--node', `127.0.0.1:${basePort}`];
     await writeFile(join(directory, 'empty'), '');
     expect((await quorate(...apply, '--ca', 'none')).said).toMatch(/^quorate: --ca none cannot be read/);
@@ -148,7 +193,7 @@ describe('--ca', () => {
       '2000',
     ];
     // On a busy machine the command may report a timeout instead of the refusal.
-    const { code, said } = await eventually('it has time to be refused', async () => {
+    const { code, said } = await eventually('the connection is refused before the timeout', async () => {
       const reported = await ended('quorate', remove, directory);
       return reported.code === EXIT_TEMPORARY ? undefined : reported;
     });
@@ -158,7 +203,7 @@ describe('--ca', () => {
 });
 
 describe('npm start --tls', () => {
-  it('is for a new cluster; --fresh makes new certificates with it, and leaves what it has not made', async () => {
+  it('is only for a new cluster; with --fresh it makes new certificates, and keeps files that it did not make', async () => {
     await init();
     const again = prepare({ data, tls: true, fresh: false });
     await expect(again).rejects.toThrow(/^--tls is for a new cluster: make certificates/);

@@ -104,7 +104,7 @@ async function endedWithout(command: () => Promise<Ended>, codes: readonly numbe
  * safe to repeat.
  */
 export async function inTime<T>(command: () => Promise<T>): Promise<T> {
-  const [reported] = await eventually('those who are asked answer in time', () =>
+  const [reported] = await eventually('all asked nodes answer in time', () =>
     command().then(
       (value) => [value] as const,
       (error: unknown) => {

@@ -69,6 +69,6 @@ it.each(['zsh', 'fish'])(
   },
 );
 
-it('takes no other shell', async () => {
+it('refuses another shell', async () => {
   expect((await ran(['completion', 'tcsh'], ROOT)).code).toBe(64);
 });

@@ -31,7 +31,7 @@ async function customers(...args: readonly string[]): Promise<Ended> {
   return decided(() => ran(['customers', ...args, '--node', node], cluster.directory));
 }
 
-it('shows what is known, changes what is named, and takes all of it away', async () => {
+it('shows the record of a customer, changes the named fields, and deletes the record', async () => {
   expect(await customers('get', 'acme')).toMatchObject({
     code: 64,
     said: expect.stringMatching(/there is no record of this customer/),
@@ -55,7 +55,7 @@ it('shows what is known, changes what is named, and takes all of it away', async
   expect((await decided(() => ended('quorate', removal, cluster.directory))).code).toBe(0);
 });
 
-it('says what is wrong, and changes nothing', async () => {
+it('names the mistake in a command, and changes nothing', async () => {
   expect(await customers('put', 'acme', '--override', 'other=5')).toMatchObject({
     code: 64,
     said: expect.stringMatching(/overrides\[0\]\.rule/),

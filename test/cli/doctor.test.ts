@@ -35,7 +35,7 @@ function finding({ findings }: Examined, check: string): Finding | undefined {
 }
 
 describe('the line of a mistake', () => {
-  it('is the last one where something is missing at the end', () => {
+  it('is the last one if the end of the file is missing', () => {
     expect(lineOf('{\n  "a": 1\n', 'x')).toBe(2);
   });
 
@@ -49,11 +49,11 @@ describe('the line of a mistake', () => {
     ['nodes[1].http.port', 7],
     ['nodes[1].peer', 5],
     ['timing.tickMillis', undefined],
-  ])('is that of what %s names, or of what it should be in', (field, line) => {
+  ])('is that of field %s, or of the object that lacks it', (field, line) => {
     expect(lineOf(text, field)).toBe(line);
   });
 
-  it('is that of the first in what is no JSON', () => {
+  it('is that of the first syntax error if the file is no JSON', () => {
     expect(lineOf(text.replace('"http": {', '"http": {{'), 'x')).toBe(7);
   });
 });
@@ -99,7 +99,7 @@ describe('a cluster that does not run', () => {
     expect(await files()).toEqual(before);
   });
 
-  it('has a damaged database: that is said, and the directory is not marked', async () => {
+  it('has a damaged database: doctor reports it, and does not mark the directory', async () => {
     await rm(join(nodeDirectory(directory, 1), 'CURRENT'));
     const before = await files();
     const reported = await doctor(directory);
@@ -149,8 +149,8 @@ describe('a cluster that does not run', () => {
       (text: string) => text.replace(/"port": \d+/, '"port": 8101, "port": 8102'),
       /line \d+: .*http\.port must appear once/,
     ],
-    ['has a field too many', (text: string) => text.replace('{', '{ "partitons": 7,'), /partitons/],
-  ])('has a cluster.json that %s: the line is told', async (_, change, expected) => {
+    ['has an unknown field', (text: string) => text.replace('{', '{ "partitons": 7,'), /partitons/],
+  ])('has a cluster.json that %s: doctor reports the line', async (_, change, expected) => {
     await rewrite(change);
     const reported = await doctor(directory);
     expect(reported.ok).toBe(false);
@@ -158,7 +158,7 @@ describe('a cluster that does not run', () => {
     expect(finding(reported, 'cluster.json')?.found).toMatch(expected);
   });
 
-  it('has no certificates, or may be reached by anybody', async () => {
+  it('has no certificates, or is reachable without a token', async () => {
     const tls = JSON.stringify(OWN_TLS_SETTINGS);
     await rewrite((text) => text.replace('{', `{ "tls": ${tls},`).replaceAll('127.0.0.1', '0.0.0.0'));
     const reported = await doctor(directory);
@@ -172,7 +172,7 @@ describe('a cluster that does not run', () => {
     });
   });
 
-  it('says so in words', async () => {
+  it('is reported in sentences', async () => {
     await rm(join(nodeDirectory(directory, 1), 'CURRENT'));
     const lines: string[] = [];
     await examine({ data: directory, version: '1', print: (line) => void lines.push(line) });
@@ -191,14 +191,14 @@ describe('a cluster that does not run', () => {
 describe('a mount', () => {
   const mount = { point: '/data', type: 'ext4', source: '/dev/vdb' };
 
-  it('that discards is to look at: which one it is and what to do is told', () => {
+  it('with the option discard causes a warning that names it and says what to do', () => {
     const [reported] = mountFindings(2, { ...mount, options: ['rw', 'discard'] });
     expect(reported).toMatchObject({ check: 'node 2: mount', result: 'warn' });
     expect(reported?.found).toContain('/data (ext4 on /dev/vdb) is mounted with discard');
     expect(reported?.action).toContain('`mount -o remount,nodiscard /data`');
   });
 
-  it('that does not is in order', () => {
+  it('without it is in order', () => {
     expect(mountFindings(2, { ...mount, options: ['rw'] })).toMatchObject([{ result: 'ok' }]);
     expect(mountFindings(2, undefined)).toEqual([]);
   });
@@ -212,8 +212,8 @@ describe('a cluster that runs', () => {
   });
   afterAll(async () => cluster.stop());
 
-  it('is recognised, and asked', async () => {
-    const reported = await eventually('nothing is wrong', async () => {
+  it('is recognised, and its nodes are asked', async () => {
+    const reported = await eventually('doctor finds no problem', async () => {
       const now = await doctor(cluster.directory);
       // A node may be too busy to answer in time.
       const areAsked = ['cluster', 'node 1: http port'].every(
@@ -224,14 +224,14 @@ describe('a cluster that runs', () => {
     });
     expect(reported.ok).toBe(true);
     expect(finding(reported, 'node 1: database')?.found).toContain('open in a process');
-    expect(finding(reported, 'node 1: http port')?.found).toContain('held by this node');
+    expect(finding(reported, 'node 1: http port')?.found).toContain('in use by this node');
     expect(finding(reported, 'clock rates')?.found).toContain('node 1 fit');
     expect(finding(reported, 'versions')).toMatchObject({ result: 'ok' });
   });
 
-  it('fails with a node that is down, whichever node is asked about', async () => {
+  it('fails if a node is down, for each node that it checks', async () => {
     await cluster.stopNode(3);
-    const reported = await eventually('others know that it is down', async () => {
+    const reported = await eventually('the other nodes know that it is down', async () => {
       const now = await doctor(cluster.directory, { id: 1 });
       return now.findings.some(({ found }) => found.includes('node 3 is down')) ? now : undefined;
     });
@@ -242,7 +242,7 @@ describe('a cluster that runs', () => {
     });
   });
 
-  it('fails if nobody answers where it is asked', async () => {
+  it('fails if no node answers at the given address', async () => {
     const lines: string[] = [];
     const print = (line: string): void => void lines.push(line);
     const isSound = await examine({ node: 'http://127.0.0.1:1', version: '1', json: true, print });

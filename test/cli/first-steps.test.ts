@@ -33,13 +33,13 @@ describe('in a clone', () => {
     ['quorate', ['node', '--help'], ['<id>', '--data', '--log-level']],
     ['quorate', ['nodes', 'add', '--help'], ['--replace', '--node', '--timeout']],
     ['start', ['--help'], ['--fresh', '--nodes', '--base-port', 'gRPC']],
-  ] as const)('%s %j tells what there is', async (command, args, words) => {
+  ] as const)('%s %j lists commands and options', async (command, args, words) => {
     const { code, stdout } = await (command === 'start' ? ended(command, args, home) : ran(args, home));
     expect(code).toBe(0);
     for (const word of words) expect(stdout).toContain(word);
   });
 
-  it('quorate --version says which', async () => {
+  it('quorate --version prints the version', async () => {
     expect(await ended('quorate', ['--version'], home)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(VERSION) as string,

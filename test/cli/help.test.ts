@@ -72,8 +72,8 @@ describe.each(COMMANDS)('$path --help', ({ path, command }) => {
   });
 });
 
-describe('the same thing', () => {
-  it('has the same words wherever an option is of the same name', () => {
+describe('every --help', () => {
+  it('describes options of one name in the same words', () => {
     const found = wordings(({ command }) =>
       command.options.map(({ long, description }) => [long ?? '', wordsOf(description)] as const),
     );
@@ -81,21 +81,21 @@ describe('the same thing', () => {
     expect(several(found)).toEqual([]);
   });
 
-  it('takes the same value: what stands behind an option is written alike', () => {
+  it('writes the value of options of one name in the same way', () => {
     const found = wordings(({ command }) =>
       command.options.map(({ long, flags }) => [long ?? '', flags] as const),
     );
     expect(several(found)).toEqual([]);
   });
 
-  it('has one name: no two options say the same of themselves', () => {
+  it('has no two options with the same description', () => {
     const found = wordings(({ command }) =>
       command.options.map(({ long, description }) => [wordsOf(description), long ?? ''] as const),
     );
     expect(several(found)).toEqual([]);
   });
 
-  it('is the id of a node in the same words, and an argument', () => {
+  it('describes the argument for the id of a node in the same words', () => {
     const words = COMMANDS.flatMap(({ command }) =>
       command.registeredArguments.map(({ description }) => wordsOf(description)),
     ).filter((each) => each.includes('of a node'));
@@ -104,10 +104,10 @@ describe('the same thing', () => {
   });
 });
 
-describe('a command that asks a cluster', () => {
+describe('commands that ask a cluster', () => {
   const asking = COMMANDS.filter(({ command }) => command.options.some(({ long }) => long === '--node'));
 
-  it('is most of them', () => {
+  it('are most of all commands', () => {
     expect(asking.length).toBeGreaterThan(20);
   });
 

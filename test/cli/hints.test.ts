@@ -49,8 +49,8 @@ function argumentsOf(line: string): string[] {
     .filter((word) => word !== '');
 }
 
-describe('every command that is named', () => {
-  it('is there, with the options that are named', async () => {
+describe('every command line in a message or document', () => {
+  it('exists, with its options', async () => {
     const texts = [
       ...(await Promise.all(FOLDERS.map(textsOf))).flat(),
       ...(await Promise.all(FILES.map(textOf))),
@@ -65,7 +65,7 @@ describe('every command that is named', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('is found in what is wrong, so that this test can fail', async () => {
+  it('is found by this test, also if it is wrong', async () => {
     const text =
       'see `quorate drain --node 2 --undo`, `quorate nodes bury 3`, and\n  npx quorate status --via 127.0.0.1:1\n';
     const lines = commandLines(text).map(argumentsOf);
@@ -79,8 +79,8 @@ describe('every command that is named', () => {
   });
 });
 
-describe('every option that is named', () => {
-  it('in messages of what runs is one of some command', async () => {
+describe('every option in a message', () => {
+  it('is an option of a command', async () => {
     const known = new Set(walked().flatMap(({ command }) => command.options.map(({ long }) => long)));
     const { stdout } = await ended('start', ['--help'], ROOT);
     for (const [option] of stdout.matchAll(/--[a-z][a-z-]+/g)) known.add(option);

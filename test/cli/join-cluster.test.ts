@@ -71,7 +71,7 @@ describe('a join', () => {
     expect(others).not.toContain(await incarnation(4));
   });
 
-  it('that is repeated changes nothing and says so', async () => {
+  it('that is repeated changes nothing, and says so', async () => {
     await joinCluster(directory, FOUR);
     const before = await incarnation(4);
     expect(await joinCluster(directory, FOUR)).toEqual(['node 4 is prepared already']);
@@ -82,7 +82,7 @@ describe('a join', () => {
     );
   });
 
-  it('is refused for a node whose database is gone: it would have forgotten what it promised', async () => {
+  it('is refused for a node whose database is gone: the node would forget its acknowledged entries', async () => {
     await joinCluster(directory, FOUR);
     await rm(nodeDirectory(directory, 4), { recursive: true });
     await expect(joinCluster(directory, FOUR)).rejects.toThrow(/its database is gone; take a new one/);
@@ -93,7 +93,7 @@ describe('a join', () => {
     expect((await readdir(directory)).toSorted()).toEqual(['cluster.json', 'node-2']);
   });
 
-  it('takes over a database of this node and cluster that the file does not list, and no other', async () => {
+  it('adopts a database of this node and cluster that the file does not list, and no other database', async () => {
     await joinCluster(directory, FOUR);
     const before = await incarnation(4);
     await writeFile(join(directory, 'cluster.json'), JSON.stringify(CONFIG));
@@ -103,7 +103,7 @@ describe('a join', () => {
     await expect(joinCluster(directory, FOUR)).rejects.toMatchObject({ code: 'STORE_FOREIGN' });
   });
 
-  it('at the address of a node that is gone takes its place in the file', async () => {
+  it('at the address of a lost node replaces it in the file', async () => {
     await rm(nodeDirectory(directory, 2), { recursive: true });
     const [two] = CONFIG.nodes.slice(1);
     const reported = await joinCluster(directory, { id: 4, http: FOUR.http, peer: two?.peer ?? FOUR.peer });
@@ -111,7 +111,7 @@ describe('a join', () => {
     expect((await readCluster(directory))?.nodes.map(({ id }) => id)).toEqual([1, 4]);
   });
 
-  it('at the address of a node that lives here is refused, unless that one was removed', async () => {
+  it('at the address of a node with a database here is refused, unless that node was removed', async () => {
     const five = { ...localAddress(2, 8_100), id: 5 };
     await expect(joinCluster(directory, five)).rejects.toThrow(
       /belongs to node 2, which lives in this directory/,
@@ -126,7 +126,7 @@ describe('a join', () => {
 });
 
 describe('a join that was killed', () => {
-  it('can be repeated, wherever that was', async () => {
+  it('can be repeated, after a crash at any step', async () => {
     const fresh = `${directory}-fresh`;
     await cp(directory, fresh, { recursive: true });
     let isDone = false;

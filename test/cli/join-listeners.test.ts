@@ -21,33 +21,33 @@ function machine(id: number, host: string, http = 80): NodeAddress {
 }
 
 describe('a node that joins', () => {
-  it('opens what the others open, as far from HTTP as they do', () => {
+  it('opens the listeners of the other nodes, at the same distance from the HTTP port', () => {
     expect(withListeners(ASKED, LOCAL)).toEqual(FOUR);
     expect(withListeners(ASKED, LOCAL.slice(0, 1))).toEqual(FOUR);
   });
 
-  it('opens the port that all of them have, at its own host', () => {
+  it('opens the port that all other nodes use, at its own host', () => {
     const { resp, ...asked } = machine(3, '10.0.0.3', 81);
     expect(withListeners(asked, MACHINES)).toEqual({ ...asked, resp });
   });
 
-  it('opens nothing that no other opens', () => {
+  it('opens no listener that no other node has', () => {
     const plain = LOCAL.map(({ id, http, peer }) => ({ id, http, peer }));
     expect(withListeners(ASKED, plain)).toEqual(ASKED);
     expect(withListeners(ASKED, [])).toEqual(ASKED);
   });
 
-  it('opens what it was told to', () => {
+  it('opens the listeners of its options', () => {
     const resp = { host: 'a', port: 1 };
     expect(withListeners({ ...ASKED, resp, grpc: false }, LOCAL)).toEqual({ ...ASKED, resp });
   });
 
-  it('stays as it is listed when it is asked for again', () => {
+  it('keeps its listeners in cluster.json if the join is repeated', () => {
     const listed = { ...ASKED, resp: { host: 'a', port: 1 } };
     expect(withListeners(ASKED, [...LOCAL, listed])).toEqual(listed);
   });
 
-  it('needs to be told where the ports of the others have nothing in common, or leave no room', () => {
+  it('needs an option if the ports of the others follow no pattern, or the pattern leaves no room', () => {
     const odd = LOCAL.map((node, i) => ({ ...node, resp: { host: 'a', port: 7_000 + i * i } }));
     expect(() => withListeners(ASKED, odd)).toThrow(
       '--resp must be given, as host:port, or --no-resp for none',
@@ -70,7 +70,7 @@ describe('quorate join', () => {
     const at = ['--http', '10.0.0.4:8104', '--peer', '10.0.0.4:9104'];
     const { code, stdout } = await ran(['join', '4', ...at], directory);
     expect(stdout).toContain(
-      'it will listen: HTTP 10.0.0.4:8104, peers 10.0.0.4:9104, RESP 10.0.0.4:10104, gRPC 10.0.0.4:11104',
+      'it will listen: HTTP 10.0.0.4:8104, peers 10.0.0.4:9104, Redis protocol 10.0.0.4:10104, gRPC 10.0.0.4:11104',
     );
     expect(code).toBe(0);
     await ran(['join', '5', '--http', 'b:1', '--peer', 'b:2', '--no-resp', '--grpc', 'b:3'], directory);

@@ -49,12 +49,12 @@ async function knows(id: number, state: Partial<MetaState>, isRemoved = false): 
 
 const members = (...ids: number[]): { id: number }[] => ids.map((id) => ({ id }));
 
-it('are the founders, before any of them knew more', async () => {
+it('are the founders while no node knows a newer list', async () => {
   const { here, members: all, removed } = await localNodes(directory, CONFIG);
   expect([here, all, [...removed]]).toEqual([[1, 2, 3], [1, 2, 3], []]);
 });
 
-it('are those of the newest list, and those that leave until they are needed no more', async () => {
+it('are those of the newest list, and leaving nodes while they are still needed', async () => {
   await knows(1, {
     version: 3,
     settledVersion: 2,
@@ -73,7 +73,7 @@ it('are those of the newest list, and those that leave until they are needed no 
   ]);
 });
 
-it('know the newest list of nodes that any of them has been told', async () => {
+it('are those of the newest list that any of them has stored', async () => {
   await knows(1, { version: 2, nodes: members(1, 2, 4) });
   const cache = new MemberCache(nodeDirectory(directory, 1), (error) => expect(error).toBeUndefined());
   expect((await localNodes(directory, CONFIG)).members).toEqual([1, 2, 4]);
@@ -94,13 +94,13 @@ it('know the newest list of nodes that any of them has been told', async () => {
     .toEqual([1, 2]);
 });
 
-it('are not those that were told that they were removed, though they know no newer list', async () => {
+it('are not those that know of their removal, even if they know no newer list', async () => {
   await knows(3, { version: 1, nodes: members(1, 2, 3) }, true);
   const { members: all, removed } = await localNodes(directory, CONFIG);
   expect([all, [...removed]]).toEqual([[1, 2, 3], [3]]);
 });
 
-it('are not those whose database is gone; and what nobody can read counts for nothing', async () => {
+it('are not those whose database is gone; an unreadable list is ignored', async () => {
   await rm(nodeDirectory(directory, 2), { recursive: true });
   await writeFile(join(nodeDirectory(directory, 1), 'members.json'), '{"version":9');
   const { here, members: all } = await localNodes(directory, CONFIG);

@@ -42,25 +42,25 @@ function isJson(text: string): boolean {
   }
 }
 
-it('is JSON where it goes to no terminal', async () => {
+it('is JSON if the output is no terminal', async () => {
   expect(isJson(await logOf([]))).toBe(true);
 });
 
 it.each([
   ['an option', ['--log-format', 'pretty'], {}],
   ['a variable', [], { QUORATE_LOG_FORMAT: 'pretty' }],
-])('is for people by %s, to its last line, without colours', async (_how, args, environment) => {
+])('is plain text by %s, to its last line, without colours', async (_how, args, environment) => {
   const log = await logOf(args, environment);
   expect(log).toMatch(PRETTY);
   expect(log).toContain('INFO: stopping {"node":1,"reason":"SIGTERM"}');
   expect(log).not.toContain('\u001B');
 });
 
-it('goes by the option where a variable says something else', async () => {
+it('follows the option if a variable says something else', async () => {
   expect(isJson(await logOf(['--log-format', 'json'], { QUORATE_LOG_FORMAT: 'pretty' }))).toBe(true);
 });
 
-it.runIf(HAS_TERMINAL)('is for people at a terminal', async () => {
+it.runIf(HAS_TERMINAL)('is plain text at a terminal', async () => {
   const command = `${process.execPath} ${CLI} node 1 --data ${directory}`;
   const terminal = new Session(['-qec', command, '/dev/null'], { NO_COLOR: '1' }, 'script');
   sessions.push(terminal);
@@ -68,7 +68,7 @@ it.runIf(HAS_TERMINAL)('is for people at a terminal', async () => {
   expect(terminal.output).toMatch(PRETTY);
 });
 
-it('refuses another format, and names those that there are', async () => {
+it('refuses another format, and names the known ones', async () => {
   const { code, said } = await ended('quorate', ['node', '1', '--log-format', 'xml'], directory);
   expect(said).toContain(
     "'--log-format <format>' argument 'xml' is invalid. Allowed choices are auto, pretty, json.",

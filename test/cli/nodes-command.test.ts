@@ -106,7 +106,7 @@ function whenMoving(act: () => void): { saying: (line: string) => void } {
 }
 
 describe('a change of the nodes', () => {
-  it('without a node at --node fails at once, and says what to do', async () => {
+  it('fails at once if no node listens at --node, and says what to do', async () => {
     const node = await Node.start();
     await node.stop();
     await expect
@@ -123,14 +123,14 @@ describe('a change of the nodes', () => {
     expect(lines.at(-1)).toMatch(/not accepted in time: no answer for [1-9]\d* m?s/);
   });
 
-  it('that is not done in time is no wrong option: it ends with 75', async () => {
+  it('ends with 75 if it is not done in time', async () => {
     const { url } = await Node.start({ status: statusOf(1) });
     const init = { node: url, change: { remove: 1 }, timeoutMillis: 100, print: () => {} };
     const error: unknown = await changeNodes(init).catch((cause: unknown) => cause);
     expect(explain(error).exitCode).toBe(75);
   });
 
-  it('repeats what is refused for now, and not what is refused', async () => {
+  it('repeats a request after a temporary refusal, and not after a permanent one', async () => {
     const answers = [503, 503, 200].map((status) => ({ status, body: { version: 2, message: 'no leader' } }));
     const node = await Node.start({ change: () => answers.shift() });
     const lines = withoutWaiting(await change(node.url));
@@ -142,7 +142,7 @@ describe('a change of the nodes', () => {
     expect(withoutWaiting(await change(node.url))).toEqual(['ClusterCommandError: take a new one']);
   });
 
-  it('is done when the node that leaves says that it was removed, though it never heard of the end', async () => {
+  it('is done when the removed node reports its removal, even if it does not know that all partitions have moved', async () => {
     const node = await Node.start({ status: statusOf(1) });
     const moving = whenMoving(() => {
       node.answers.status = statusOf(1, { id: 1, membership: 'removed' });
@@ -166,7 +166,7 @@ describe('a change of the nodes', () => {
     );
   });
 
-  it('by way of a node that was removed fails at once, or is done if that was what it is about', async () => {
+  it('through a removed node fails at once, or is done if it removes this node', async () => {
     const reason = 'node 1 was removed from the cluster';
     const refusal = { status: 409, body: { reason: 'notMember', message: 'ask another one' } };
     const node = await Node.start({ change: () => refusal });
@@ -180,7 +180,7 @@ describe('a change of the nodes', () => {
       ]);
   });
 
-  it('follows the other nodes when the one it asks is gone', async () => {
+  it('continues at the other nodes when the asked node is gone', async () => {
     const other = await Node.start();
     const asked = vi.fn<Answer>(statusOf(2)).mockImplementationOnce(statusOf(1));
     other.answers.status = asked;

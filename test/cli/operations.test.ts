@@ -10,7 +10,7 @@ import { inTime } from './command.ts';
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 const PARTITIONS = 6;
 /**
- * Time for repeated attempts: nodes hear of each other only now and then, and a command waits two seconds for an
+ * Time for repeated attempts: nodes exchange reports only now and then, and a command waits two seconds for an
  * answer.
  */
 const PATIENCE = { timeout: WAIT_MILLIS_MAX };
@@ -81,7 +81,7 @@ describe('the status of a cluster', () => {
 
   it('fits on a screen', async () => {
     let lines: string[] = [];
-    // This node may hear of new leaders a moment later than the first.
+    // This node may learn of new leaders a moment later than the first.
     const peek = async (): Promise<string[]> => {
       lines = [];
       await showStatus({ cluster: atNode(urlOf(2)), print: (line) => void lines.push(line) });
@@ -94,7 +94,7 @@ describe('the status of a cluster', () => {
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(160);
   });
 
-  it('names a node that is down, and what lacks a copy; not every node of the directory needs to answer', async () => {
+  it('names a node that is down and the partitions that lack a copy; not every node of the directory needs to answer', async () => {
     await cluster.stopNode(3);
     await expect.poll(statusWithSums, PATIENCE).toMatchObject({
       exit: 'degraded',
@@ -116,12 +116,12 @@ describe('the status of a cluster', () => {
     };
     await expect
       .poll(instead, PATIENCE)
-      .toEqual([urlOf(2), expect.stringMatching(/was asked first: ECONNREFUSED/)]);
+      .toEqual([urlOf(2), expect.stringMatching(/was asked first, without success: ECONNREFUSED/)]);
     await cluster.startNode(3);
     await cluster.ready();
   });
 
-  it('cannot be told where nobody answers', async () => {
+  it('is unknown if no node answers', async () => {
     const [port = 0] = await freePorts(1);
     await expect(inTime(() => status(atNode(`http://127.0.0.1:${port}`)))).rejects.toMatchObject({
       outcome: 'unreachable',
@@ -132,7 +132,7 @@ describe('the status of a cluster', () => {
   });
 });
 
-describe('what a cluster does just now', () => {
+describe('the current load of a cluster', () => {
   it('is the difference of two readings', async () => {
     let isAsking = true;
     const asking = (async () => {

@@ -32,8 +32,8 @@ describe('the text of Prometheus', () => {
   });
 });
 
-describe('what lies between two readings', () => {
-  it('is how much each grew, and all of one whose node began again', () => {
+describe('the difference of two readings', () => {
+  it('is the growth of each counter, or its whole value if its node restarted', () => {
     const before = new Map([
       ['a', 5],
       ['b', 9],

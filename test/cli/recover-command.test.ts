@@ -34,7 +34,7 @@ describe('quorate recover', () => {
     await rm(cluster.directory, { recursive: true, force: true });
   });
 
-  it('does nothing unless told that it may exceed limits, and of which groups', async () => {
+  it('does nothing without options that accept exceeded limits and name the groups', async () => {
     await expect(run({ all: true })).rejects.toThrow(/limits are exceeded.*--i-accept-over-grants/);
     await expect(run({ iAcceptOverGrants: true })).rejects.toThrow(/--group or --all/);
     await expect(run({ iAcceptOverGrants: true, all: true, group: 1 })).rejects.toThrow(/not both/);
@@ -47,7 +47,7 @@ describe('quorate recover', () => {
       return report?.partitions.every(({ leader }) => leader !== NO_NODE) === true;
     };
     // The node may not know the leader yet, or there is none for a moment.
-    const refusal = await eventually('node 2 knows all leaders when it is asked', async () => {
+    const refusal = await eventually('node 2 knows all leaders during the command', async () => {
       if (!(await knowsLeaders())) return undefined;
       const reported: unknown = await run({ iAcceptOverGrants: true, all: true, node }).then(
         () => 'done',
@@ -68,7 +68,7 @@ describe('quorate recover', () => {
     await expect(run({ iAcceptOverGrants: true, all: true })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
   });
 
-  it('does nothing while the node that it is to ask does not say who leads', async () => {
+  it('does nothing while the asked node does not report the leaders', async () => {
     await cluster.stopNode(1);
     const node = `http://127.0.0.1:${cluster.config.nodes[1]?.http.port}`;
     await expect(run({ iAcceptOverGrants: true, all: true, node })).rejects.toMatchObject({
@@ -84,7 +84,7 @@ describe('quorate recover', () => {
     expect(said).toEqual([]);
   });
 
-  it('recovers what the survivor holds, and says so in its directory, also when repeated', async () => {
+  it('recovers the groups of the survivor, and marks its directory, also when repeated', async () => {
     await run({ iAcceptOverGrants: true, all: true });
     await run({ iAcceptOverGrants: true, group: 1, json: true });
     const reported = JSON.parse(said.at(-1) ?? '') as { recovered: { votersBefore: number[] }[] };

@@ -68,7 +68,7 @@ describe('a port in use', () => {
     await new Promise((resolve) => taken.close(resolve));
   });
 
-  it('is named by a node that cannot listen, with what to do', async () => {
+  it('is named by a node that cannot listen, with advice', async () => {
     await ran(['init', '--base-port', basePort], directory);
     const { code, said } = await ended('quorate', ['node', '2'], directory);
     expect(said).toContain(`port ${Number(basePort) + 1_002} on 127.0.0.1 is in use by another program`);
@@ -76,14 +76,14 @@ describe('a port in use', () => {
     expect(code).toBe(UNAVAILABLE);
   });
 
-  it('is found before anything is made', async () => {
+  it('is found before any file is created', async () => {
     const { code, said } = await ended('start', ['--base-port', basePort], directory);
     expect(said).toContain(`port ${Number(basePort) + 1_002} on 127.0.0.1 is in use by another program`);
     expect(code).toBe(UNAVAILABLE);
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it('does not cost a cluster that was to be made anew', async () => {
+  it('does not delete the cluster that --fresh would replace', async () => {
     await ran(['init', '--base-port', String(await freeBasePort())], directory);
     const before = await readdir(join(directory, 'data'));
     const { code } = await ended('start', ['--fresh', '--base-port', basePort], directory);
@@ -92,24 +92,24 @@ describe('a port in use', () => {
   });
 });
 
-describe('a cluster directory that is not right', () => {
+describe('a cluster directory', () => {
   beforeEach(async () => {
     await ran(['init', '--base-port', basePort], directory);
   });
 
-  it('has no node with such an id', async () => {
+  it('that lacks the given node id is refused', async () => {
     const { code, said } = await ran(['node', '9'], directory);
     expect(said).toBe('quorate: <id> 9 is none of the nodes in ./data/cluster.json: 1, 2, 3');
     expect(code).toBe(USAGE);
   });
 
-  it('has another number of nodes than is asked for: how to add some comes before how to start over', async () => {
+  it('with another number of nodes than the option is refused: the message says how to add nodes, and then how to start over', async () => {
     const { code, said } = await ended('start', ['--nodes', '5'], directory);
     expect(said).toMatch(/^quorate: --nodes 5 .* created with 3: .*`quorate join`.* --fresh to delete it/);
     expect(code).toBe(USAGE);
   });
 
-  it('is not made twice', async () => {
+  it('is not created twice', async () => {
     const { code, said } = await ran(['init'], directory);
     expect(said).toContain('./data holds a cluster already');
     expect(code).toBe(USAGE);
@@ -118,7 +118,7 @@ describe('a cluster directory that is not right', () => {
   it.each([
     ['quorate', ['node', '1'], '{', 'cluster.json is not JSON'],
     ['start', [], '{}', 'cluster.json: clusterId must be a string'],
-  ] as const)('holds a broken cluster.json: %s %j', async (command, args, text, message) => {
+  ] as const)('with a broken cluster.json is refused: %s %j', async (command, args, text, message) => {
     await writeFile(join(directory, 'data', 'cluster.json'), text);
     const { code, said } = await ended(command, args, directory);
     expect(said).toContain(message);
@@ -126,7 +126,7 @@ describe('a cluster directory that is not right', () => {
     expect(await readdir(join(directory, 'data'))).not.toContain('logs');
   });
 
-  it('has another fact than its databases: the cluster script ends with the exit code of the node', async () => {
+  it('with another setting than its databases makes the cluster script end with the exit code of the node', async () => {
     await ran(['init', '--data', 'one', '--nodes', '1', '--base-port', basePort], directory);
     const path = join(directory, 'one', 'cluster.json');
     const text = await readFile(path, 'utf8');
@@ -139,7 +139,7 @@ describe('a cluster directory that is not right', () => {
     expect(code).toBe(USAGE);
   });
 
-  it('has a damaged database: the cluster script says why a node ended, not only where its log is', async () => {
+  it('with a damaged database makes the cluster script say why a node ended, not only where its log is', async () => {
     await writeFile(join(directory, 'data', 'node-2', 'DAMAGED'), 'something is wrong\n');
     const { code, said } = await ended('start', [], directory);
     expect(said).toContain(

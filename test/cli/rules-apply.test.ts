@@ -94,7 +94,7 @@ describe('rules apply', () => {
     return explain(outcome);
   }
 
-  it('sends the document as it is, for the version that it was compared with', async () => {
+  it('sends the unchanged document, for the version that it was compared with', async () => {
     const outcome = await applyRules(await file(RULES), { node: node.url, print });
     expect(outcome).toBe('applied');
     expect(lines).toEqual([
@@ -121,7 +121,7 @@ describe('rules apply', () => {
     });
   });
 
-  it('names the partitions that decide by it later', async () => {
+  it('names the partitions that will use it later', async () => {
     node.applied = { status: 202, body: { version: 8, pending: [3, 5] } };
     expect(await applyRules(await file(RULES), { node: node.url, print })).toBe('pending');
     expect(lines.at(-1)).toBe(
@@ -129,7 +129,7 @@ describe('rules apply', () => {
     );
   });
 
-  it('of a wrong document says all that is wrong, and asks nobody', async () => {
+  it('reports all mistakes of a wrong document, and asks no node', async () => {
     const path = await file(RULES.replace('limit', 'limt'));
     await node.stop();
     expect(await applyRules(path, { node: node.url, print })).toBe('mistakes');
@@ -140,20 +140,20 @@ describe('rules apply', () => {
     ]);
   });
 
-  it('of a document that is too long for a cluster says how long it may be', async () => {
+  it('refuses a document that is too long for a cluster, and names the bound', async () => {
     const path = await file(RULES + '#'.repeat(262_144));
     expect(await applyRules(path, { node: node.url, print })).toBe('mistakes');
     expect(lines[0]).toContain('a cluster takes documents of at most 262144 bytes, and this one has');
     expect(node.sent).toEqual([]);
   });
 
-  it('says that rules of nested descriptors limit gateways alone', async () => {
+  it('says that rules of nested descriptors limit only gateways', async () => {
     const nested = '{domain: d, descriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 1}}]}';
     await applyRules(await file(nested), { node: node.url, print });
     expect(lines).toContainEqual(expect.stringContaining('they limit no other requests'));
   });
 
-  it('changes nothing if another version is in force than was asked for', async () => {
+  it('changes nothing if another version than --if-version is in force', async () => {
     expect(await failure({ ifVersion: 6 })).toEqual({
       message: `${node.url} uses version 7 of the rules, not 6; nothing was changed`,
       exitCode: 64,
@@ -177,7 +177,7 @@ describe('rules apply', () => {
     ],
     [{ status: 503, body: { reason: 'unknownOutcome', message: 'who knows' } }, 'may have been changed', 75],
     [undefined, 'may have been changed', 75],
-  ])('answered %j says so', async (answer, message, exitCode) => {
+  ])('reports the answer %j', async (answer, message, exitCode) => {
     node.applied = answer;
     const failed = await failure();
     expect(failed.message).toContain(message);
@@ -189,13 +189,13 @@ describe('rules apply', () => {
     [{ status: 200, body: { version: 7 } }, 64],
     [{ status: 200, body: { version: 7, rules: [TABLE_RULE], definitions: [5] } }, 64],
     [{ status: 404, body: { error: { message: 'no route' } } }, 64],
-  ])('sends nothing to a node that tells %j of its rules', async (known, exitCode) => {
+  ])('sends nothing to a node that reports %j as its rules', async (known, exitCode) => {
     node.known = known;
     expect((await failure()).exitCode).toBe(exitCode);
     expect(node.sent).toEqual([]);
   });
 
-  it('without a node there says where it looked', async () => {
+  it('names the address if no node listens there', async () => {
     await node.stop();
     const { message, exitCode } = await failure();
     expect(message).toBe(
@@ -204,7 +204,7 @@ describe('rules apply', () => {
     expect(exitCode).toBe(69);
   });
 
-  it('diff compares and sends nothing', async () => {
+  it('compares as diff, and sends nothing', async () => {
     expect(await compareWithCluster(await file(RULES), { node: node.url, print })).toBe(true);
     expect(lines.at(-1)).toBe('a is added: 10 per minute by user');
     expect(await compareWithCluster(await file('rules: 5'), { node: node.url, print })).toBe(false);
@@ -232,7 +232,7 @@ describe('with a cluster', () => {
   async function isAllowed(): Promise<boolean> {
     const body = JSON.stringify({ descriptors: { user: 'ada' }, cost: 6, requestId: randomUUID() });
     const headers = { 'content-type': 'application/json' };
-    const status = await eventually('somebody decides', async () => {
+    const status = await eventually('a node decides', async () => {
       const response = await fetch(`http://${node}/v1/allow`, { method: 'POST', headers, body });
       return response.status === 503 ? undefined : response.status;
     });
@@ -286,7 +286,7 @@ describe('with a cluster', () => {
   });
 });
 
-describe('what makes no sense', () => {
+describe('a wrong command line', () => {
   it.each([
     [['diff'], "missing required argument 'file'"],
     [
@@ -297,13 +297,13 @@ describe('what makes no sense', () => {
     [['apply', 'a.yaml', '--if-version', 'x'], 'expected a whole number'],
     [['apply', 'absent.yaml'], 'absent.yaml is not there'],
     [['apply'], "missing required argument 'file'"],
-  ])('%j is told in a sentence', async (args, message) => {
+  ])('%j is refused in a sentence', async (args, message) => {
     const { code, said } = await ran(['rules', ...args], directory);
     expect(said).toContain(message);
     expect(code).toBe(64);
   });
 
-  it('--help says what there is', async () => {
+  it('--help lists the commands', async () => {
     const { code, stdout } = await ran(['rules', 'apply', '--help'], directory);
     for (const word of ['<file>', '--node <host:port>', '127.0.0.1:8101', '--if-version <n>', '--json'])
       expect(stdout).toContain(word);

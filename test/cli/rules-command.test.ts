@@ -23,13 +23,13 @@ const rules = async (args: readonly string[], stdin = ''): ReturnType<typeof ran
   ran(['rules', ...args], directory, stdin);
 
 describe('rules check', () => {
-  it('says what a document says', async () => {
+  it('prints the rules of a document', async () => {
     const { code, stdout } = await rules(['check', 'rules.yaml']);
     expect(stdout).toBe('rules.yaml: 1 rule, 1 window\n  a: 10 per minute by user\n');
     expect(code).toBe(0);
   });
 
-  it('says all that is wrong, with its place, and ends with 1', async () => {
+  it('reports all mistakes with their positions, and ends with 1', async () => {
     const { code, stdout } = await ended('quorate', ['rules', 'check', 'wrong.yaml'], directory);
     expect(stdout).toBe(
       'wrong.yaml:2:31: a window needs a limit from 0 to 1000000\n' +
@@ -74,7 +74,7 @@ describe('rules check', () => {
     expect([right.code, wrong.code]).toEqual([0, 1]);
   });
 
-  it('says when there is more than a cluster keeps, and when there is too much to read', async () => {
+  it('reports more windows than a cluster keeps, and a document that is too large to read', async () => {
     const many = Array.from({ length: 1_025 }, (_, i) => `- {id: r${i}, windows: {limit: 1, per: day}}\n`);
     const { code, stdout } = await rules(['check', '-'], `rules:\n${many.join('')}`);
     expect(stdout).toContain('-: note: a cluster keeps at most 1,024 windows, and will refuse these\n');
@@ -86,7 +86,7 @@ describe('rules check', () => {
 });
 
 describe('rules diff', () => {
-  it('says what changes', async () => {
+  it('prints the changes', async () => {
     const { code, stdout } = await rules(['diff', 'rules.yaml', 'new.yaml']);
     expect(stdout).toBe(
       'a limits differently\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n' +
@@ -105,7 +105,7 @@ describe('rules diff', () => {
     expect(wrong.code).toBe(1);
   });
 
-  it('says what is wrong in either', async () => {
+  it('reports the mistakes of both documents', async () => {
     const { code, stdout } = await rules(['diff', 'wrong.yaml', '-'], 'rule: []');
     expect(stdout).toContain('wrong.yaml:2:32: unknown field');
     expect(stdout).toContain("-:1:1: unknown field 'rule'; did you mean rules?");
@@ -113,7 +113,7 @@ describe('rules diff', () => {
   });
 });
 
-describe('what is no document', () => {
+describe('a wrong command line', () => {
   it.each([
     [['check', 'absent.yaml'], 'absent.yaml is not there; give a file, or - for standard input'],
     [['check', 'folder'], 'folder is a directory; give a file'],
@@ -121,7 +121,7 @@ describe('what is no document', () => {
     [['diff', '-', '-'], '- can be read once; name a file'],
     [['check'], "missing required argument 'file'"],
     [['chekc'], "unknown command 'chekc'"],
-  ] as const)('%j is told in a sentence', async (args, message) => {
+  ] as const)('%j is refused in a sentence', async (args, message) => {
     await mkdir(join(directory, 'folder'));
     const before = await readdir(directory);
     const { code, said } = await rules(args);
@@ -131,7 +131,7 @@ describe('what is no document', () => {
     expect(await readdir(directory)).toEqual(before);
   });
 
-  it('--help says what there is', async () => {
+  it('--help prints the usage', async () => {
     const { code, stdout } = await rules(['check', '--help']);
     expect(stdout).toContain('Usage: quorate rules check [options] <file>');
     expect(stdout).toContain('--json');

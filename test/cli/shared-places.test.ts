@@ -1,8 +1,8 @@
 /** Tests which partitions are reported to have copies that fail together. */
 import { describe, expect, it } from 'vitest';
 import type { ReportedNode, ReportedPartition } from '../../src/api/cluster-report.ts';
-import type { NodeLabels } from '../../src/api/node-labels.ts';
-import { sharedPlaces } from '../../src/cli/shared-places.ts';
+import type { NodeLabels } from '../../src/api/node-address.ts';
+import { sharedPlaces } from '../../src/cli/cluster-health.ts';
 
 function node(id: number, labels: NodeLabels = {}): ReportedNode {
   return { id, http: null, pid: null, up: true, clock: null, speaks: null, release: null, ...labels };
@@ -13,15 +13,15 @@ function partition(id: number, nodes: readonly number[]): ReportedPartition {
   return { id, leader: 0, term: 0, commit: 0, placed: true, replicas };
 }
 
-describe('what copies share', () => {
-  it('is nothing where there are no labels, or every copy stands elsewhere', () => {
+describe('copies with the same host or zone', () => {
+  it('are not found if there are no labels, or every copy is elsewhere', () => {
     const partitions = [partition(0, [1, 2, 3])];
     expect(sharedPlaces({ nodes: [1, 2, 3].map((id) => node(id)), partitions })).toEqual([]);
     const apart = [1, 2, 3].map((id) => node(id, { zone: `z${id}`, host: `h${id}` }));
     expect(sharedPlaces({ nodes: apart, partitions })).toEqual([]);
   });
 
-  it('is told by partition, hosts and zones each', () => {
+  it('are reported by partition, for hosts and for zones', () => {
     const nodes = [
       node(1, { host: 'm', zone: 'a' }),
       node(2, { host: 'm' }),
@@ -35,7 +35,7 @@ describe('what copies share', () => {
     expect(more).toEqual([]);
   });
 
-  it('of a host that is said to be in two zones goes by the first, and that is told', () => {
+  it('are found by the first zone if a host has two, and the second zone is reported', () => {
     const nodes = [
       node(1, { host: 'm', zone: 'a' }),
       node(2, { host: 'm', zone: 'b' }),

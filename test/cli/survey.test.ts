@@ -34,7 +34,7 @@ afterAll(async () => {
   await authority.remove();
 });
 
-it('is told by the others, with the reason why it was not asked', async () => {
+it('a node with an untrusted certificate is reported by the others, with the reason why it was not asked', async () => {
   const addresses: string[] = [];
   const report = (): unknown => ({
     self: { id: 1, membership: 'member', refusedBy: [] },

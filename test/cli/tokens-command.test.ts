@@ -5,7 +5,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { EXIT_TEMPORARY } from '../../src/cli/explain-error.ts';
-import { TOKEN_VARIABLE } from '../../src/cli/shown-token.ts';
+import { TOKEN_VARIABLE } from '../../src/cli/node-fetch.ts';
 import { partsOfToken } from '../../src/api/token.ts';
 import { eventually, temporaryDirectory } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
@@ -63,7 +63,7 @@ async function revokeAll(): Promise<void> {
  */
 async function createFirst(): Promise<Ended> {
   let isInDoubt = false;
-  return eventually('the first token is there, and is known to be the only one', async () => {
+  return eventually('the first token exists and is certainly the only one', async () => {
     if (isInDoubt) await revokeAll();
     const made = await quorate('tokens', 'create', '--role', 'admin', '--name', 'ops');
     isInDoubt ||= made.code === EXIT_TEMPORARY;
@@ -75,7 +75,7 @@ async function createFirst(): Promise<Ended> {
 describe('quorate tokens', () => {
   let admin = '';
 
-  it('makes the first one while the cluster is open, and prints it once', async () => {
+  it('creates the first one while the cluster is open, and prints it once', async () => {
     expect((await quorate('tokens', 'list')).stdout).toContain('there are no tokens');
     const { code, stdout } = await createFirst();
     expect(code).toBe(0);
@@ -83,7 +83,7 @@ describe('quorate tokens', () => {
     expect(partsOfToken(admin)).toBeDefined();
   });
 
-  it('is refused without a token from then on, in words that say how to give one', async () => {
+  it('is then refused without a token, and says how to give one', async () => {
     for (const command of [
       ['tokens', 'list'],
       ['rules', 'diff', 'rules.yaml'],
@@ -107,7 +107,7 @@ describe('quorate tokens', () => {
     expect((await ended('quorate', shown, directory)).code).toBe(0);
   });
 
-  it('tells nobody what was there instead of a token', async () => {
+  it('never prints a text that is no token', async () => {
     process.env[TOKEN_VARIABLE] = 'hunter2';
     const { code, said } = await quorate('tokens', 'list');
     expect([code, said]).toEqual([64, expect.stringMatching(/^quorate: QUORATE_TOKEN must hold a token/)]);
@@ -118,7 +118,7 @@ describe('quorate tokens', () => {
 
   it('revokes one, and the last of role admin with --open only', async () => {
     process.env[TOKEN_VARIABLE] = admin;
-    const id = await eventually('one is made and revoked without a doubt', async () => {
+    const id = await eventually('a token is created and certainly revoked', async () => {
       const made = await quorate('tokens', 'create', '--role', 'read', '--name', 'grafana', '--json');
       if (made.code === EXIT_TEMPORARY) return undefined;
       const { id: madeId } = JSON.parse(made.stdout) as { id: string };
@@ -137,7 +137,7 @@ describe('quorate tokens', () => {
     const isInDoubt = opened.code === EXIT_TEMPORARY;
     if (isInDoubt)
       // The revocation may not have reached all nodes yet.
-      await eventually('it is revoked', async () => {
+      await eventually('the token is revoked', async () => {
         const { code, said } = await repeated('tokens', 'revoke', own, '--open');
         const isOpen = cluster.node(1).core.tokens.mode() === 'open';
         return isOpen && (code === 0 || said.includes('there is no token of this id')) ? true : undefined;

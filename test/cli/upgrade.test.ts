@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { finishUpgrade, showUpgrade } from '../../src/cli/upgrade-command.ts';
-import { upgradeProgress } from '../../src/cli/upgrade-progress.ts';
+import { upgradeProgress } from '../../src/cli/cluster-health.ts';
 import { eventually, freePorts, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { REPORT } from '../http/fixtures.ts';
@@ -26,7 +26,7 @@ function reportOf(clusterVersion: number, ...speaks: readonly (number | null | u
   return { ...REPORT, clusterVersion, nodes };
 }
 
-describe('how far an upgrade is', () => {
+describe('the progress of an upgrade', () => {
   it.each<[string, ClusterReport, object]>([
     ['finished', reportOf(2, 2, 2, 2), { isFinished: true, target: 2 }],
     ['finished, and a node is down', reportOf(2, 2, 2, undefined), { isFinished: true }],
@@ -51,7 +51,7 @@ describe('how far an upgrade is', () => {
     expect(upgradeProgress(report)).toMatchObject(progress);
   });
 
-  it('is told by no node that knows nothing of its cluster yet', () => {
+  it('is unknown while a node knows no cluster version', () => {
     expect(upgradeProgress(REPORT)).toBeUndefined();
   });
 });
@@ -73,7 +73,7 @@ describe('a new cluster', () => {
   });
   afterAll(async () => cluster.stop());
 
-  it('is at the version of those that made it', async () => {
+  it('has the version of its founders', async () => {
     lines.length = 0;
     expect(await inTime(() => showUpgrade({ node, json: true, print }))).toBe('finished');
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ version: 1, target: 1, finished: true });
@@ -83,7 +83,7 @@ describe('a new cluster', () => {
     expect(lines.at(-1)).toBe('the cluster is at version 1, and no node speaks a higher one');
   });
 
-  it('has nothing to finish, however often that is asked', async () => {
+  it('has no upgrade to finish, also when the command is repeated', async () => {
     const asked = { node, timeoutMillis: WAIT_MILLIS_MAX, print };
     for (let time = 0; time < 2; time += 1) {
       lines.length = 0;
@@ -96,7 +96,7 @@ describe('a new cluster', () => {
     expect(lines).toEqual(['{"version":1,"before":1}']);
   });
 
-  it('is not asked where nobody answers', async () => {
+  it('cannot be asked if no node answers', async () => {
     const [port = 0] = await freePorts(1);
     const nowhere = { node: `http://127.0.0.1:${port}`, print };
     await expect(inTime(() => showUpgrade(nowhere))).rejects.toMatchObject({ outcome: 'unreachable' });

@@ -16,7 +16,7 @@ beforeAll(async () => {
   });
   await cluster.startAll();
   node = `127.0.0.1:${cluster.config.nodes[0]?.http.port}`;
-  await eventually('it decides', async () =>
+  await eventually('the node decides', async () =>
     (await quorate('users', 'get', 'nobody')).code === 0 ? true : undefined,
   );
 });
@@ -27,7 +27,7 @@ async function quorate(...args: readonly string[]): Promise<Ended> {
   return decided(() => ran([...args, '--node', node], cluster.directory));
 }
 
-it('asks for grants, and says by its exit code what became of it', async () => {
+it('allow asks for a grant, and its exit code says the outcome', async () => {
   expect(await quorate('allow', 'ada', '--request-id', 'r1')).toMatchObject({
     code: 0,
     stdout: 'allowed: 1 of 2 left, by rule default\n',
@@ -47,7 +47,7 @@ it('asks for grants, and says by its exit code what became of it', async () => {
   expect((await quorate('allow', '--descriptor', 'ip')).code).toBe(64);
 });
 
-it('shows how a user stands, and takes a grant back', async () => {
+it('users shows the status of a user, and refunds a grant', async () => {
   expect((await quorate('users', 'refund', 'ada', '--request-id', 'r1')).stdout).toBe(
     'given back: 1 by rule default\n',
   );
@@ -61,7 +61,7 @@ it('shows how a user stands, and takes a grant back', async () => {
   });
 });
 
-it('blocks, unblocks and resets a key', async () => {
+it('users blocks, unblocks and resets a key', async () => {
   expect((await quorate('users', 'block', 'ada')).stdout).toContain('ada is blocked');
   expect(await quorate('allow', 'ada')).toMatchObject({
     code: 1,
@@ -85,7 +85,7 @@ it('blocks, unblocks and resets a key', async () => {
   expect((await quorate('users', 'get', 'ada')).stdout).toContain('default  2');
 });
 
-it('says how much a key has used', async () => {
+it('users says how much a key has used', async () => {
   expect(await quorate('users', 'set', 'eve', '--rule', 'default', '--used', '1')).toMatchObject({
     code: 0,
     stdout: 'eve has used 1 by rule default\n',
@@ -99,12 +99,12 @@ it('says how much a key has used', async () => {
   expect((await quorate('users', 'get', 'eve')).stdout).toContain('default  2');
 });
 
-it('says where nobody listens', async () => {
+it('a command names the address if no node listens', async () => {
   const { code, said } = await ran(['allow', 'ada', '--node', '127.0.0.1:1'], cluster.directory);
   expect([code, said]).toEqual([69, expect.stringContaining('no node listens')]);
 });
 
-it('takes a key as well as a user, and changes that key', async () => {
+it('users accepts a key instead of a user, and changes this key', async () => {
   expect((await quorate('users', 'block', 'customer=acme')).stdout).toContain('customer=acme is blocked');
   const json = await quorate('users', 'get', 'customer=acme', '--json');
   expect(JSON.parse(json.stdout)).toMatchObject({ key: 'customer=acme', blocked: true });

@@ -3,8 +3,8 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Played, watched } from './played.ts';
 
-describe('those who wait by one signal', () => {
-  it('are one listener of it, are all told, and leave none behind', async () => {
+describe('callers that wait with one abort signal', () => {
+  it('add one listener to it, all end when it aborts, and leave no listener behind', async () => {
     const played = new Played();
     const { signal } = new AbortController();
     const controller = new AbortController();

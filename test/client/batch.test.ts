@@ -12,47 +12,53 @@ const INDEFINITE = { code: 'INDEFINITE', isDefinite: false };
 function reportOf(status: number, body: unknown): unknown {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const [heard] = heardOf({ kind: 'response', status, body: text }, 1);
-  if (heard === undefined) throw new Error('nothing was heard of the request');
+  if (heard === undefined) throw new Error('there is no outcome of the request');
   const asked = { isRepeatable: false, mayHaveCounted: false, attempts: 1, leftMillis: 0 };
   const step = nextStep(heard, asked, 0);
   return step.kind === 'error' ? step.error : step;
 }
 
-describe('a response that is no answer of a node', () => {
+describe('a response that no node sends', () => {
   it.each([
     ['truncated', 200, JSON.stringify({ answers: [grantOf()] }).slice(0, -1)],
-    ['none', 204, ''],
-    ['an answer too many', 200, { answers: [grantOf(), grantOf()] }],
-    ['answers that are no list', 200, { answers: { 0: grantOf(), length: 1 } }],
+    ['empty', 204, ''],
+    ['one answer too many', 200, { answers: [grantOf(), grantOf()] }],
+    ['answers that are not a list', 200, { answers: { 0: grantOf(), length: 1 } }],
     ['a refusal of status 200', 200, { allowed: false, error: ERROR }],
-    ['without a word of whether it was proposed', 503, { allowed: false, reason: 'deadline' }],
+    ['without a field that says whether it was proposed', 503, { allowed: false, reason: 'deadline' }],
     ['proposed as text', 503, { allowed: false, reason: 'deadline', proposed: 'false' }],
-    ['a reason that is none', 503, { allowed: false, reason: 5, proposed: false, error: ERROR }],
-    ['503 of nobody', 503, { allowed: false }],
+    ['a reason that is no text', 503, { allowed: false, reason: 5, proposed: false, error: ERROR }],
+    ['503 without a reason', 503, { allowed: false }],
     ['a refusal without its reason', 403, { allowed: false }],
-    ['a reason without words', 403, { allowed: false, error: { type: 'x', message: 7 } }],
-    ['a proxy that cannot reach anybody', 502, { allowed: false, error: ERROR }],
-    ['a proxy that waited', 504, { allowed: false, error: ERROR }],
+    ['a reason without a message', 403, { allowed: false, error: { type: 'x', message: 7 } }],
+    ['a proxy that cannot reach a node', 502, { allowed: false, error: ERROR }],
+    ['a proxy that timed out', 504, { allowed: false, error: ERROR }],
     ['a redirection', 307, { allowed: false, error: ERROR }],
     ['a failure', 500, { allowed: false, error: ERROR }],
-    ['taken', 202, { allowed: false, error: ERROR }],
-  ])('(%s) may come from somebody who passed the request on', (_, status, body) => {
-    expect(reportOf(status, body)).toMatchObject(INDEFINITE);
-  });
+    ['accepted', 202, { allowed: false, error: ERROR }],
+  ])(
+    '(%s) may come from a proxy that forwarded the request, so the outcome is unknown',
+    (_, status, body) => {
+      expect(reportOf(status, body)).toMatchObject(INDEFINITE);
+    },
+  );
 
   it.each([
     ['a limit as text', grantOf({ limit: '100' })],
-    ['a remainder below nothing', grantOf({ remaining: -1 })],
+    ['a negative remainder', grantOf({ remaining: -1 })],
     ['no version of rules', grantOf({ rulesVersion: undefined })],
-    ['a receipt of no place', grantOf({ decided: { partition: 0, term: 1, index: 1.5, timeMillis: 1 } })],
+    [
+      'a receipt with an index that is no integer',
+      grantOf({ decided: { partition: 0, term: 1, index: 1.5, timeMillis: 1 } }),
+    ],
     ['a denial without a wait', denialOf({ retryAfterMillis: undefined })],
     ['a denial with a wait as text', denialOf({ retryAfterMillis: '5' })],
     ['a denial that is allowed', denialOf({ allowed: true })],
     ['a denial without a receipt', denialOf({ decided: null })],
     ['a block without a receipt', denialOf({ status: 403, decided: undefined })],
-    ['nobody knows whether proposed', { status: 503, allowed: false, reason: 'no_leader' }],
-    ['a fault without a field', { status: 400, allowed: false, error: { message: 'm' } }],
-    ['a status of nothing', denialOf({ status: 418 })],
+    ['no field that says whether it was proposed', { status: 503, allowed: false, reason: 'no_leader' }],
+    ['an error without a field', { status: 400, allowed: false, error: { message: 'm' } }],
+    ['an unknown status', denialOf({ status: 418 })],
     ['a list', [grantOf()]],
   ])('of one request (%s) is neither a grant nor a denial', (_, answer) => {
     expect(reportOf(200, { answers: [answer] })).toMatchObject(INDEFINITE);
@@ -64,11 +70,11 @@ describe('a response that is no answer of a node', () => {
     [503, { allowed: false, error: { type: 'starting', message: 'm' } }, 'UNAVAILABLE'],
     [503, unavailableOf('draining', false), 'UNAVAILABLE'],
     [503, unavailableOf('deadline', true), 'INDEFINITE'],
-  ])('of status %i and %j is as certain as the node that says it', (status, body, code) => {
+  ])('of status %i and %j leaves the outcome unknown only if the node says so', (status, body, code) => {
     expect(reportOf(status, body)).toMatchObject({ code, isDefinite: code !== 'INDEFINITE' });
   });
 
-  it('breaks nothing, whatever it is', () => {
+  it('never throws, for any body', () => {
     const error = fc.oneof(
       fc.jsonValue(),
       fc.record({ type: fc.jsonValue(), message: fc.jsonValue(), field: fc.jsonValue() }),
@@ -86,14 +92,14 @@ describe('a response that is no answer of a node', () => {
   });
 });
 
-describe('what is certain of an attempt', () => {
+describe('a certain outcome of an attempt', () => {
   it.each([
     { kind: 'invalid', field: 'rule', message: 'no such rule' },
     { kind: 'conflict', field: 'cost', message: 'of another' },
     { kind: 'refused', status: 401, message: 'no token' },
     { kind: 'unavailable', reason: 'no_leader', isProposed: false },
     { kind: 'silent', isSent: false, error: new Error('ECONNREFUSED') },
-  ] as const)('is not so of the one before: %j', (heard) => {
+  ] as const)('says nothing about the attempt before it: %j', (heard) => {
     const asked = { isRepeatable: true, mayHaveCounted: true, attempts: 2, leftMillis: 0 };
     expect(nextStep(heard, asked, 0)).toMatchObject({ kind: 'error', error: INDEFINITE });
     expect(nextStep(heard, { ...asked, mayHaveCounted: false }, 0)).toMatchObject({

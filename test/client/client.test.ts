@@ -7,7 +7,7 @@ const TRIED = { rule: 'new/hour', key: 'user=ada', limit: 1, retryAfterMillis: 5
 const HOPELESS = { rule: 'none/hour', key: 'user=ada', limit: 0 };
 
 describe('a grant', () => {
-  it('is asked for with an id, and told with its receipt', async () => {
+  it('is requested with an id, and returned with its receipt', async () => {
     const played = new Played();
     const asked = watched(played.client.allow({ ...ADA, cost: 2 }));
     await played.settle();
@@ -28,12 +28,12 @@ describe('a grant', () => {
   });
 
   it.each([
-    ['a status that is none of a grant', grantOf({ status: 201 })],
+    ['a status that no grant has', grantOf({ status: 201 })],
     ['allowed that is not true', grantOf({ allowed: 'true' })],
     ['no receipt', grantOf({ decided: undefined })],
     ['a denial by its status', grantOf({ status: 429 })],
     ['nothing', null],
-  ])('is not what is answered with %s', async (_, answer) => {
+  ])('is not read from an answer with %s', async (_, answer) => {
     const played = new Played({ requestIds: false });
     const asked = watched(played.client.allow(ADA));
     await played.settle();
@@ -57,7 +57,7 @@ describe('a grant', () => {
       { kind: 'unlimited', wouldDeny: [TRIED] },
     ],
     [{ wouldDeny: [7, { rule: 'new/hour', limit: 1 }] }, { kind: 'granted', wouldDeny: [] }],
-  ])('%j is told as what it is', async (changes, expected) => {
+  ])('%j is returned as the kind that it is', async (changes, expected) => {
     const played = new Played();
     const asked = watched(played.client.allow(ADA));
     await played.settle();
@@ -66,7 +66,7 @@ describe('a grant', () => {
     expect(asked.value).toMatchObject(expected);
   });
 
-  it('is not what an operator has blocked', async () => {
+  it('is not returned for a user that an operator has blocked', async () => {
     const played = new Played();
     const asked = watched(played.client.allow(ADA));
     await played.settle();
@@ -82,8 +82,8 @@ describe('a grant', () => {
   });
 });
 
-describe('a request that no rule is for', () => {
-  it('is denied where the rules say so, and asked anew each time', async () => {
+describe('a request that no rule limits', () => {
+  it('is denied where the rules deny it, and the denial is not remembered', async () => {
     const played = new Played();
     for (let i = 0; i < 2; i += 1) {
       const asked = watched(played.client.allow({ descriptors: { usr: 'ada' } }));
@@ -97,7 +97,7 @@ describe('a request that no rule is for', () => {
 });
 
 describe('a denial for a restore', () => {
-  it('says so, and until when, also when it is remembered', async () => {
+  it('says so, and when it ends, also when it is remembered', async () => {
     const played = new Played();
     const asked = watched(played.client.allow(ADA));
     await played.settle();
@@ -110,8 +110,8 @@ describe('a denial for a restore', () => {
   });
 });
 
-describe('what is asked in one turn of the event loop', () => {
-  it('goes in one batch, and each is told its own answer', async () => {
+describe('requests of one turn of the event loop', () => {
+  it('go in one batch, and each gets its own answer', async () => {
     const played = new Played();
     const asked = ['ada', 'bob', 'cy'].map((userId) => watched(played.client.allow({ userId })));
     await played.settle();
@@ -122,7 +122,7 @@ describe('what is asked in one turn of the event loop', () => {
     expect(asked[2]?.value).toMatchObject({ remaining: 7 });
   });
 
-  it('waits while as many batches as allowed are on their way to the node, and then goes in one', async () => {
+  it('wait while the maximum number of batches is on its way to the node, and then go in one batch', async () => {
     const played = new Played({ nodes: [A], batchesPerNodeMax: 1, batchMax: 3 });
     for (let i = 0; i < 7; i += 1) watched(played.client.allow({ userId: `user-${i}` }));
     await played.settle();
@@ -135,7 +135,7 @@ describe('what is asked in one turn of the event loop', () => {
     expect(played.sent.map(({ requests }) => requests.length)).toEqual([3, 3, 1]);
   });
 
-  it('has no more bytes than nodes take', async () => {
+  it('go in batches of at most the size that nodes accept', async () => {
     const played = new Played({ nodes: [A] });
     const descriptors = Object.fromEntries(
       Array.from({ length: 16 }, (_, i) => [`d${i}`, 'x'.repeat(1_000)]),
@@ -150,7 +150,7 @@ describe('what is asked in one turn of the event loop', () => {
     expect(played.sent.reduce((sum, { requests }) => sum + requests.length, 0)).toBe(40);
   });
 
-  it('fails nobody else where one of its requests is malformed', async () => {
+  it('succeed if another one in the batch is malformed', async () => {
     const played = new Played({ requestIds: false });
     const [bad, good] = ['bad', 'good'].map((userId) => watched(played.client.allow({ userId })));
     await played.settle();
@@ -162,7 +162,7 @@ describe('what is asked in one turn of the event loop', () => {
     expect(played.sent).toHaveLength(1);
   });
 
-  it('is refused where it is no list that a node takes', async () => {
+  it('are all refused if the node refuses the list', async () => {
     const played = new Played({ requestIds: false });
     const asked = ['a', 'b'].map((userId) => watched(played.client.allow({ userId })));
     await played.settle();
@@ -174,7 +174,7 @@ describe('what is asked in one turn of the event loop', () => {
 });
 
 describe('a request is repeated', () => {
-  it('under its id, at another node, where its connection broke', async () => {
+  it('under its id, at another node, if its connection broke', async () => {
     const played = new Played();
     const asked = watched(played.client.allow(ADA));
     await played.settle();
@@ -188,7 +188,7 @@ describe('a request is repeated', () => {
     expect(asked.value).toMatchObject({ allowed: true });
   });
 
-  it('under its id, where a node was silent for as long as an attempt may take', async () => {
+  it('under its id, if a node did not answer within the time of an attempt', async () => {
     const played = new Played({ attemptMillis: 400 });
     watched(played.client.allow(ADA));
     await played.pass(500);
@@ -203,10 +203,10 @@ describe('a request is repeated', () => {
       (played: Played): void => played.last.answer(unavailableOf('no_leader', false)),
     ],
     [
-      'the node takes nothing',
+      'the node accepts no requests',
       (played: Played): void => played.last.respond(503, unavailableOf('draining', false)),
     ],
-  ])('without an id, where %s', async (_, fail) => {
+  ])('without an id, if %s', async (_, fail) => {
     const played = new Played({ requestIds: false });
     const asked = watched(played.client.allow(ADA));
     await played.settle();
@@ -223,7 +223,7 @@ describe('a request is repeated', () => {
     ['it was proposed', (played: Played): void => played.last.answer(unavailableOf('deadline', true))],
     ['a proxy failed', (played: Played): void => played.last.respond(502, 'Bad Gateway')],
     ['the node failed', (played: Played): void => played.last.respond(500, { allowed: false })],
-  ])('never without an id, where %s', async (_, fail) => {
+  ])('never without an id, if %s', async (_, fail) => {
     const played = new Played({ requestIds: false });
     const asked = watched(played.client.allow(ADA));
     await played.settle();
@@ -272,7 +272,7 @@ describe('a request is repeated', () => {
 });
 
 describe('events', () => {
-  it('tell of batches, retries and answers, and name no user', async () => {
+  it('report batches, retries and answers, and name no user', async () => {
     const played = new Played();
     watched(played.client.allow(ADA));
     await played.settle();

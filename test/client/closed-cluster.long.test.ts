@@ -51,7 +51,7 @@ function clientOf(options: Partial<ClientOptions>): QuorateClient {
 }
 
 describe('a cluster with TLS and tokens', () => {
-  it('is asked with its CA and a token of role decide, straight to leaders, and not without', async () => {
+  it('answers a client with its CA and a token of role decide, which sends straight to leaders, and no client without them', async () => {
     const admin = await tokenOf('admin');
     const token = await tokenOf('decide', admin);
     const tls = { ca: readFileSync(join(cluster.directory, 'certs', 'ca.crt'), 'utf8') };

@@ -24,7 +24,7 @@ describe('an error', () => {
     [{ descriptors: { user: 'b' }, userId: 'ada' }, 'userId'],
     [{ user: 'ada' }, 'userId'],
     [null, 'request'],
-  ])('of %j names the field, and nothing is sent', async (request, field) => {
+  ])('for %j names the field, and nothing is sent', async (request, field) => {
     const played = new Played();
     const asked = [watched(played.client.allow(request as never))];
     if (request !== null) asked.push(watched(played.client.waitForPermit(request as never)));
@@ -34,7 +34,7 @@ describe('an error', () => {
     expect(played.sent).toEqual([]);
   });
 
-  it('of a request that names nobody says what is missing', async () => {
+  it('for a request that names nobody says what is missing', async () => {
     const asked = watched(new Played().client.allow({ user: 'ada' } as never));
     await new Played().settle();
     expect(asked.error).toMatchObject({
@@ -42,7 +42,7 @@ describe('an error', () => {
     });
   });
 
-  it.each([401, 403, 404, 413, 421])('of status %i is told at once, and is definite', async (status) => {
+  it.each([401, 403, 404, 413, 421])('of status %i is reported at once, and is definite', async (status) => {
     const played = new Played();
     const asked = watched(played.client.allow(ADA));
     await played.settle();
@@ -51,7 +51,7 @@ describe('an error', () => {
     expect(asked.error).toMatchObject({ code: 'REFUSED', status, isDefinite: true });
   });
 
-  it('of an id that is another request names what differs', async () => {
+  it('about an id that another request has used names the field that differs', async () => {
     const played = new Played();
     const asked = watched(played.client.allow({ ...ADA, requestId: 'mine' }));
     await played.settle();
@@ -64,7 +64,7 @@ describe('an error', () => {
     expect(asked.error).toMatchObject({ code: 'REQUEST_ID_CONFLICT', field: 'cost', isDefinite: true });
   });
 
-  it('of too many open requests is told at once', async () => {
+  it('about too many open requests is reported at once', async () => {
     const played = new Played({ openRequestsMax: 2 });
     const asked = [1, 2, 3].map((i) => watched(played.client.allow({ userId: `user-${i}` })));
     await played.settle();
@@ -76,7 +76,7 @@ describe('an error', () => {
     expect(played.last.requests).toHaveLength(1);
   });
 
-  it('is what whoever waits is told when the client is closed: definite, if nothing had left', async () => {
+  it('ends every waiting request when the client is closed: definite, if it was not sent', async () => {
     const played = new Played({ nodes: [A], batchesPerNodeMax: 1, batchMax: 1 });
     const asked = [1, 2].map((i) => watched(played.client.allow({ userId: `user-${i}` })));
     await played.settle();
@@ -110,7 +110,7 @@ describe('an option', () => {
     [{ nodes: [A], failMode: 'maybe' }, 'failMode'],
     [{ nodes: [A], failMode: { mode: 'local', limit: 0, windowMillis: 1 } }, 'failMode.limit'],
     [{ nodes: [A], timeout: 5 }, 'timeout'],
-  ])('%j is refused by its name', (options, field) => {
+  ])('%j is refused with its name', (options, field) => {
     expect(() => new QuorateClient(options as unknown as ClientOptions)).toThrow(
       expect.objectContaining({ field }),
     );

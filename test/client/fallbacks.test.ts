@@ -30,7 +30,7 @@ async function isAsked(played: Played, request: Parameters<Played['client']['all
 }
 
 describe('a denial', () => {
-  it('is remembered until there is room again, counted from when it was asked for', async () => {
+  it('is remembered until there is room again, counted from the time of the request', async () => {
     const played = new Played();
     const asked = watched(played.client.allow(ADA));
     await played.pass(300);
@@ -46,7 +46,7 @@ describe('a denial', () => {
     expect(await isAsked(played, ADA)).toBe(true);
   });
 
-  it('is one of whoever was denied, by that rule, at that cost or more', async () => {
+  it('is remembered for this user, rule, and cost or more, and for no other', async () => {
     const played = new Played();
     await denied(played, {}, { ...ADA, cost: 3 });
     expect(await isAsked(played, { ...ADA, cost: 3 })).toBe(false);
@@ -56,7 +56,7 @@ describe('a denial', () => {
     expect(await isAsked(played, { ...ADA, cost: 2 })).toBe(true);
   });
 
-  it('does not answer a request with an id or a time of its own', async () => {
+  it('does not answer a request that has its own id or time', async () => {
     const played = new Played();
     await denied(played);
     expect(await isAsked(played, { ...ADA, requestId: 'mine' })).toBe(true);
@@ -64,7 +64,7 @@ describe('a denial', () => {
     expect(await isAsked(played, ADA)).toBe(false);
   });
 
-  it('is forgotten with the rules that it was made by, and not remembered by older ones', async () => {
+  it('is forgotten when the rules change, and a denial by older rules is not remembered', async () => {
     const played = new Played();
     await denied(played);
     watched(played.client.allow({ userId: 'bob' }));
@@ -76,7 +76,7 @@ describe('a denial', () => {
     expect(await isAsked(played, ADA)).toBe(true);
   });
 
-  it('is not remembered for longer than stated, nor of more than stated', async () => {
+  it('is not remembered for longer than the option allows, and only up to the number that it allows', async () => {
     const played = new Played({ deniedMillisMax: 1_000, deniedMax: 2 });
     await denied(played);
     await played.pass(1_000);
@@ -88,7 +88,7 @@ describe('a denial', () => {
     expect(await isAsked(none, ADA)).toBe(true);
   });
 
-  it('of a description is remembered for a second at most, and never for longer than it says', async () => {
+  it('of descriptors is remembered for a second at most, and never for longer than it says', async () => {
     const described = { descriptors: { user: 'ada', endpoint: '/' } };
     for (const [retryAfterMillis, heldMillis] of [
       [5_000, 1_000],
@@ -105,7 +105,7 @@ describe('a denial', () => {
     }
   });
 
-  it('is forgotten with its rules by whatever answer says so first', async () => {
+  it('is forgotten at the first answer with a newer version of the rules', async () => {
     const described = { descriptors: { ip: '10.0.0.1' } };
     const played = new Played();
     watched(played.client.allow(described));
@@ -146,12 +146,12 @@ async function undecided(
   return asked.value ?? asked.error?.code;
 }
 
-describe('where nobody can decide', () => {
+describe('if no node can decide', () => {
   it('a request is an error by default', async () => {
     expect(await undecided(new Played(SOON))).toBe('UNAVAILABLE');
   });
 
-  it('and the fail mode is open, it is let through, and told so', async () => {
+  it('and the fail mode is open, a request is granted and marked as degraded', async () => {
     const played = new Played({ ...SOON, failMode: 'open' });
     expect(await undecided(played)).toEqual({ kind: 'degraded', allowed: true, by: 'client' });
     expect(played.events.at(-1)).toEqual({
@@ -162,7 +162,7 @@ describe('where nobody can decide', () => {
     });
   });
 
-  it('and the fail mode is local, each key has that share, and no more', async () => {
+  it('and the fail mode is local, each key gets the local limit and no more', async () => {
     const played = new Played({ ...SOON, failMode: LOCAL });
     expect(await undecided(played)).toMatchObject({ allowed: true, by: 'client' });
     expect(await undecided(played)).toMatchObject({ allowed: true });
@@ -175,7 +175,7 @@ describe('where nobody can decide', () => {
     expect(await undecided(played, { ...ADA, cost: 3 })).toMatchObject({ allowed: false });
   });
 
-  it('a request may state its own', async () => {
+  it('a request may have its own fail mode', async () => {
     const played = new Played({ ...SOON, failMode: 'open' });
     expect(await undecided(played, { ...ADA, failMode: 'closed' })).toBe('UNAVAILABLE');
     const bad = watched(played.client.allow({ ...ADA, failMode: 'no' as 'open' }));
@@ -183,7 +183,7 @@ describe('where nobody can decide', () => {
     expect(bad.error).toMatchObject({ code: 'INVALID_OPTION' });
   });
 
-  it('what is wrong with a request stays wrong, and so does a token', async () => {
+  it('an invalid request stays an error, and so does a refused token', async () => {
     const played = new Played({ failMode: 'open' });
     const refused = watched(played.client.allow(ADA));
     await played.settle();

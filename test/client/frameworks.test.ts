@@ -114,7 +114,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (_, of) => {
     expect(client.asked).toHaveLength(1);
   });
 
-  it('a denial does not, and says when to come back', async () => {
+  it('a denial is 429, and says when to retry', async () => {
     const client = new Answering();
     client.answer = DENIAL;
     const seen = await of(client)(key);
@@ -123,7 +123,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (_, of) => {
     expect(JSON.parse(seen.text)).toMatchObject({ error: { type: 'rate_limit_error' } });
   });
 
-  it('what nobody decided does not', async () => {
+  it('a request that no node decided is 503', async () => {
     const client = new Answering();
     client.answer = new UnavailableError('no_leader');
     const seen = await of(client)(key);
@@ -131,7 +131,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (_, of) => {
     expect(String(seen.headers['content-type'])).toContain('application/problem+json');
   });
 
-  it('who shows no key is refused', async () => {
+  it('a request without a key is refused', async () => {
     expect((await of(new Answering())({})).status).toBe(400);
   });
 });

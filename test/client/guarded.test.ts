@@ -37,7 +37,7 @@ const THROWING: readonly [string, () => void][] = [
   ],
   ['rejects', async () => Promise.reject(new TypeError('mine'))],
   [
-    'throws what has no text',
+    'throws a value that cannot become text',
     () => {
       throw Object.create(null) as Error;
     },
@@ -55,7 +55,7 @@ async function statusOf(
 }
 
 describe.each(THROWING)('a listener that %s', (_, listener) => {
-  it('of the client changes no answer, and is told of once', async () => {
+  it('of the client changes no answer, and causes one warning', async () => {
     const played = new Played({ onEvent: listener });
     for (const userId of ['ada', 'bob']) {
       const asked = watched(played.client.allow({ userId }));
@@ -79,7 +79,7 @@ describe.each(THROWING)('a listener that %s', (_, listener) => {
 });
 
 describe('a listener that closes the client', () => {
-  it.each(['sent', 'received', 'retry'])('when it is told "%s" is told no more of requests', async (type) => {
+  it.each(['sent', 'received', 'retry'])('at the event "%s" causes no further requests', async (type) => {
     const played: Played = new Played({
       onEvent: (event) => {
         if (event.type === type) played.client.close();

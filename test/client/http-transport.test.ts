@@ -42,7 +42,7 @@ async function exchange(
 }
 
 describe('an exchange', () => {
-  it('has body, token and answer', async () => {
+  it('sends body and token, and returns the answer', async () => {
     let seen = {};
     const origin = await serve((request, response) => {
       const { method, url, headers } = request;
@@ -75,17 +75,17 @@ describe('an exchange', () => {
     expect(sockets.size).toBe(1);
   });
 
-  it('was certainly not sent where nobody listens', async () => {
+  it('was certainly not sent if no process listens', async () => {
     const [port] = await freePorts(1);
     expect(await exchange(`http://127.0.0.1:${port}`)).toMatchObject({ kind: 'failed', isSent: false });
   });
 
-  it('may have been sent where the connection breaks', async () => {
+  it('may have been sent if the connection breaks', async () => {
     const origin = await serve((request) => request.socket.destroy());
     expect(await exchange(origin)).toMatchObject({ kind: 'failed', isSent: true });
   });
 
-  it('may have been sent where a connection breaks that was kept', async () => {
+  it('may have been sent if a kept connection breaks', async () => {
     let requests = 0;
     const origin = await serve((request, response) => {
       requests += 1;
@@ -102,7 +102,7 @@ describe('an exchange', () => {
     expect(results).toMatchObject([{ kind: 'response' }, { kind: 'failed', isSent: true }]);
   });
 
-  it('may have been sent where a connection breaks that another request handed on', async () => {
+  it('may have been sent if a connection breaks that another request used before', async () => {
     const seen: (string | undefined)[] = [];
     const origin = await serve((request, response) => {
       seen.push(request.url);
@@ -121,7 +121,7 @@ describe('an exchange', () => {
     expect(results[2]).toMatchObject({ kind: 'failed', isSent: true });
   });
 
-  it('that waits for a connection is not sent when the transport is closed, and all are told', async () => {
+  it('that waits for a connection is not sent when the transport is closed, and every exchange ends', async () => {
     const seen: (string | undefined)[] = [];
     const origin = await serve(({ url }, response) => {
       seen.push(url);
@@ -132,7 +132,7 @@ describe('an exchange', () => {
     const results = Promise.all(
       [1, 2, 3].map(async () => new Promise((resolve) => transport.send(asked, resolve))),
     );
-    await eventually('two are there', async () => (seen.length === 2 ? true : undefined));
+    await eventually('two requests have arrived', async () => (seen.length === 2 ? true : undefined));
     transport.close();
     expect(await results).toMatchObject([{ isSent: true }, { isSent: true }, { isSent: false }]);
     // Anything sent earlier would have arrived by then.
@@ -140,7 +140,7 @@ describe('an exchange', () => {
     expect(seen).toEqual(['/', '/', '/last']);
   });
 
-  it('has no answer where that breaks in the middle', async () => {
+  it('has no answer if the response breaks off', async () => {
     const origin = await serve((request, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('{"answers":', () => request.socket.destroy());
@@ -148,9 +148,9 @@ describe('an exchange', () => {
     expect(await exchange(origin)).toMatchObject({ kind: 'failed', isSent: true });
   });
 
-  it('ends after its time, and may have been sent', async () => {
+  it('ends after its timeout, and may have been sent', async () => {
     const origin = await serve(() => {});
-    const result = await eventually('it has a connection before its time is over', async () => {
+    const result = await eventually('the exchange has a connection before its timeout', async () => {
       const reported = await exchange(origin, PLAIN, { timeoutMillis: 50 });
       // A process that was paused for that long has sent nothing, and reports so.
       return reported.kind === 'failed' && !reported.isSent ? undefined : reported;
@@ -158,7 +158,7 @@ describe('an exchange', () => {
     expect(result).toMatchObject({ kind: 'failed', isSent: true });
   });
 
-  it('takes no answer without end', async () => {
+  it('refuses an endless response', async () => {
     const origin = await serve((_, response) => {
       const chunk = Buffer.alloc(1 << 20);
       const more = (): void => {
@@ -181,7 +181,7 @@ async function secure(): Promise<{ origin: string; ca: string }> {
 }
 
 describe('over TLS', () => {
-  it('an exchange is with whom the authority vouches for', async () => {
+  it('an exchange succeeds with a server whose certificate the CA signed', async () => {
     const { origin, ca } = await secure();
     expect(await exchange(origin, { ...PLAIN, tls: { ca } })).toMatchObject({
       kind: 'response',
@@ -197,7 +197,7 @@ describe('over TLS', () => {
     });
   });
 
-  it('nothing is sent to whom no authority vouches for', async () => {
+  it('nothing is sent to a server whose certificate no CA signed', async () => {
     const { origin } = await secure();
     const token = 'qt_secret';
     expect(await exchange(origin, { ...PLAIN, token })).toMatchObject({ kind: 'failed', isSent: false });

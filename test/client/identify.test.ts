@@ -1,4 +1,4 @@
-/** Tests whose budget a request is charged to, and that no header lets a caller choose another one. */
+/** Tests which budget a request is charged to, and that no header lets a caller choose another one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KEY_BYTES_MAX } from '../../src/api/request.ts';
@@ -21,36 +21,42 @@ function behind(peer: string, forwarded: string, trustedProxies: readonly string
 
 describe('the address of a client', () => {
   it.each([
-    ['is that of the connection where no proxy is trusted', '9.9.9.9', '1.1.1.1', [], '9.9.9.9'],
+    ['is that of the connection if no proxy is trusted', '9.9.9.9', '1.1.1.1', [], '9.9.9.9'],
     [
-      'is that of the connection where the peer is none of them',
+      'is that of the connection if the peer is no trusted proxy',
       '9.9.9.9',
       '1.1.1.1',
       ['10.0.0.0/8'],
       '9.9.9.9',
     ],
-    ['is what a trusted proxy says', '10.0.0.1', '1.1.1.1', ['10.0.0.0/8'], '1.1.1.1'],
-    ['is not what the client told the proxy', '10.0.0.1', '6.6.6.6, 1.1.1.1', ['10.0.0.0/8'], '1.1.1.1'],
-    ['is found behind several', '10.0.0.1', '6.6.6.6, 1.1.1.1, 10.0.0.2', ['10.0.0.0/8'], '1.1.1.1'],
-    ['is the first where all are trusted', '10.0.0.1', '10.0.0.3, 10.0.0.2', ['private'], '10.0.0.3'],
-    ['is the proxy where it says nothing', '127.0.0.1', '', ['loopback'], '127.0.0.1'],
-    ['is the last one known before nonsense', '10.0.0.1', '1.1.1.1, x', ['private'], '10.0.0.1'],
+    ['is the one that a trusted proxy reports', '10.0.0.1', '1.1.1.1', ['10.0.0.0/8'], '1.1.1.1'],
+    [
+      'is not the one that the client sent to the proxy',
+      '10.0.0.1',
+      '6.6.6.6, 1.1.1.1',
+      ['10.0.0.0/8'],
+      '1.1.1.1',
+    ],
+    ['is found behind several proxies', '10.0.0.1', '6.6.6.6, 1.1.1.1, 10.0.0.2', ['10.0.0.0/8'], '1.1.1.1'],
+    ['is the first one if all are trusted', '10.0.0.1', '10.0.0.3, 10.0.0.2', ['private'], '10.0.0.3'],
+    ['is that of the proxy if the header is empty', '127.0.0.1', '', ['loopback'], '127.0.0.1'],
+    ['is the last valid one before an invalid one', '10.0.0.1', '1.1.1.1, x', ['private'], '10.0.0.1'],
     ['has no port', '::1', '1.1.1.1:8080', ['loopback'], '1.1.1.1'],
     ['has no brackets', '::1', '[2001:db8::1]:8080', ['loopback'], '2001:db8::1'],
     [
-      'is of IPv4 where it is one in other clothes',
+      'is IPv4 if it is an IPv4 address in IPv6 form',
       '::ffff:10.0.0.1',
       '::FFFF:1.1.1.1',
       ['10.0.0.1'],
       '1.1.1.1',
     ],
-    ['is of IPv4 in whichever clothes', '::ffff:0a00:1', '0:0::ffff:101:101', ['10.0.0.1'], '1.1.1.1'],
+    ['is IPv4 in every IPv6 form', '::ffff:0a00:1', '0:0::ffff:101:101', ['10.0.0.1'], '1.1.1.1'],
     ['has no zone', 'fe80::1%eth0', '', ['loopback'], 'fe80::1'],
   ])('%s', (_, peer, forwarded, trusted, expected) => {
     expect(behind(peer, forwarded, trusted)).toBe(expected);
   });
 
-  it('is nobody where the connection has none', () => {
+  it('is undefined if the connection has none', () => {
     expect(clientAddress()(factsOf(undefined))).toBeUndefined();
     expect(byIp()(undefined, factsOf(undefined))).toBeUndefined();
   });
@@ -63,7 +69,7 @@ describe('the address of a client', () => {
     );
   });
 
-  it('behind a trusted proxy is an address, whatever is in the header', () => {
+  it('behind a trusted proxy is an address, for any text in the header', () => {
     const part = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string(), fc.constant('10.0.0.7'));
     fc.assert(
       fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
@@ -101,19 +107,19 @@ describe('an identifier', () => {
   const facts = factsOf('1.2.3.4', { 'x-api-key': 'secret', authorization: 'Bearer secret' });
   const user = byUser((request: { user?: string }) => request.user);
 
-  it('begins with its kind, so that nobody shares the budget of another kind', async () => {
+  it('begins with its kind, so that two kinds never have one budget', async () => {
     expect(await user({ user: 'ip:1.2.3.4' }, facts)).toBe('user:ip:1.2.3.4');
     expect(byIp()({}, facts)).toBe('ip:1.2.3.4');
   });
 
-  it('of a key is a digest, the same in whichever header', () => {
+  it('of an API key is a digest, the same for every header', () => {
     const id = byApiKey()({}, facts);
     expect(id).toMatch(/^key:[\da-f]{32}$/);
     expect(byApiKey('Authorization')({}, facts)).toBe(id);
     expect(byApiKey('x-other')({}, facts)).toBeUndefined();
   });
 
-  it('may be the first of several, or all of them', async () => {
+  it('may be the first of several, or all of them combined', async () => {
     expect(await firstOf(user, byIp())({}, facts)).toBe('ip:1.2.3.4');
     expect(await firstOf(user, byIp())({ user: 'ada' }, facts)).toBe('user:ada');
     expect(await firstOf(user)({ user: '' }, facts)).toBeUndefined();
@@ -121,7 +127,7 @@ describe('an identifier', () => {
     expect(await allOf(user, byIp())({}, facts)).toBeUndefined();
   });
 
-  it('may say it later, alone and with others', async () => {
+  it('may be asynchronous, alone and with others', async () => {
     const session = byUser(async ({ user: name }: { user?: string }) => Promise.resolve(name));
     expect(await session({ user: 'ada' }, facts)).toBe('user:ada');
     expect(await firstOf(session, byIp())({ user: 'ada' }, facts)).toBe('user:ada');
@@ -129,18 +135,21 @@ describe('an identifier', () => {
     expect(await allOf(session, byIp())({ user: 'ada' }, facts)).toBe('user:ada&ip:1.2.3.4');
   });
 
-  it.each([[undefined], [null], ['']])('that is %j is nobody, alone and with others', async (nothing) => {
-    const none = byUser(() => nothing);
-    expect(await none({}, facts)).toBeUndefined();
-    expect(await firstOf(none, byIp())({}, facts)).toBe('ip:1.2.3.4');
-    expect(await firstOf(() => nothing, byIp())({}, facts)).toBe('ip:1.2.3.4');
-    expect(await allOf(none, byIp())({}, facts)).toBeUndefined();
-    expect(await allOf(() => nothing, byIp())({}, facts)).toBeUndefined();
-    expect(await allOf()({}, facts)).toBeUndefined();
-  });
+  it.each([[undefined], [null], ['']])(
+    'that returns %j identifies nobody, alone and with others',
+    async (nothing) => {
+      const none = byUser(() => nothing);
+      expect(await none({}, facts)).toBeUndefined();
+      expect(await firstOf(none, byIp())({}, facts)).toBe('ip:1.2.3.4');
+      expect(await firstOf(() => nothing, byIp())({}, facts)).toBe('ip:1.2.3.4');
+      expect(await allOf(none, byIp())({}, facts)).toBeUndefined();
+      expect(await allOf(() => nothing, byIp())({}, facts)).toBeUndefined();
+      expect(await allOf()({}, facts)).toBeUndefined();
+    },
+  );
 
   it.each([[{}], [Number.NaN], [true], [Promise.resolve({})]])(
-    'that is %j is a mistake, and not one budget for all such',
+    'that returns %j is an error, and not one budget for all such clients',
     async (id) => {
       for (const wrong of [byUser(() => id as never), firstOf(() => id as never), allOf(() => id as never)])
         await expect(wrong({}, facts)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
@@ -151,11 +160,14 @@ describe('an identifier', () => {
     expect(await byUser(() => 7 as never)({}, facts)).toBe('user:7');
   });
 
-  it.each([['Bearer'], ['Bearer '], ['  '], ['']])('of authorization %j is nobody', (authorization) => {
-    expect(byApiKey('authorization')({}, factsOf('1.2.3.4', { authorization }))).toBeUndefined();
-  });
+  it.each([['Bearer'], ['Bearer '], ['  '], ['']])(
+    'of authorization %j identifies nobody',
+    (authorization) => {
+      expect(byApiKey('authorization')({}, factsOf('1.2.3.4', { authorization }))).toBeUndefined();
+    },
+  );
 
-  it('of all of them is another for other parts, whatever they hold', () => {
+  it('of several parts is different if any part is different, for all texts', () => {
     const both = allOf(
       byUser(([a]: string[]) => a),
       byUser(([, b]: string[]) => b),
@@ -169,7 +181,7 @@ describe('an identifier', () => {
     );
   });
 
-  it('becomes a key that the cluster takes, and another one for another text', () => {
+  it('becomes a valid key of the cluster, and different texts become different keys', () => {
     const unit = fc.constantFrom('a', '&', 'é', '€', '😀', '\ud800', '\udc00', '\ufeff');
     fc.assert(
       fc.property(fc.string({ minLength: 1, maxLength: 300, unit }), (id) => {

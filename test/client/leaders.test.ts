@@ -31,7 +31,7 @@ async function knowing(leaders: LeadersReport, options = {}): Promise<Played> {
   return played;
 }
 
-it.each(['[::1]:1', '::1:1'])('a leader that is told to be at %s is asked there', async (http) => {
+it.each(['[::1]:1', '::1:1'])('a leader whose reported address is %s is asked there', async (http) => {
   const { nodes, partitions } = led([1, 1, 1]);
   const played = await knowing({ nodes: nodes.map((node) => ({ ...node, http })), partitions });
   watched(played.client.allow({ userId: 'ada' }));
@@ -50,7 +50,7 @@ function usersAt(sent: readonly Sent[]): Record<string, (string | undefined)[]> 
 }
 
 describe('a client', () => {
-  it('goes straight to the leader of each, in one batch for each node', async () => {
+  it('sends each request straight to its leader, in one batch per node', async () => {
     const played = await knowing(led([2, 2, 3]));
     for (const userId of USERS) watched(played.client.allow({ userId }));
     await played.settle();
@@ -71,7 +71,7 @@ describe('a client', () => {
     ]);
   });
 
-  it('goes to any node, in turn, where nobody tells it who leads', async () => {
+  it('sends to all nodes in turn if no node reports the leaders', async () => {
     const played = new Played();
     for (let i = 0; i < 6; i += 1) {
       watched(played.client.allow({ userId: `user-${i}` }));
@@ -83,7 +83,7 @@ describe('a client', () => {
     expect(played.leadersAsked).toBe(1);
   });
 
-  it('does not ask who leads where it is told not to', async () => {
+  it('does not ask who leads if an option forbids it', async () => {
     const played = new Played({ direct: false }, led([1, 1, 1]));
     for (let i = 0; i < 3; i += 1) {
       watched(played.client.allow({ userId: `user-${i}` }));
@@ -93,7 +93,7 @@ describe('a client', () => {
     expect(new Set(played.sent.map(({ origin }) => origin))).toEqual(new Set(ORIGINS));
   });
 
-  it('goes elsewhere when a leader is gone, with what waited for it too, and asks who leads now', async () => {
+  it('sends to another node when a leader is gone, also the requests that waited for it, and asks who leads now', async () => {
     const played = await knowing(led([2, 2, 2]), { batchesPerNodeMax: 1 });
     const asked = [watched(played.client.allow({ userId: 'user-1' }))];
     await played.settle();
@@ -132,7 +132,7 @@ describe('a client', () => {
     expect(played.last.origin).toBe(B);
   });
 
-  it('asks who leads again when nobody did, and no more than some times a second', async () => {
+  it('asks who leads again if there was no leader, but only a few times a second', async () => {
     const played = await knowing(led([1, 1, 1]));
     await played.pass(200);
     watched(played.client.allow({ userId: 'ada' }));
@@ -144,7 +144,7 @@ describe('a client', () => {
     expect(played.leadersAsked).toBeLessThan(20);
   });
 
-  it('leaves a node alone that takes no requests, and comes back to it', async () => {
+  it('avoids a node that accepts no requests, and later sends to it again', async () => {
     const played = await knowing(led([1, 1, 1]));
     watched(played.client.allow({ userId: 'ada' }));
     await played.settle();
@@ -159,7 +159,7 @@ describe('a client', () => {
     expect(played.last.origin).toBe(A);
   });
 
-  it('remembers which partition decided a description', async () => {
+  it('remembers which partition decided a set of descriptors', async () => {
     const played = await knowing(led([1, 2, 3]));
     const request = { descriptors: { ip: '10.1.2.3', endpoint: '/' } };
     watched(played.client.allow(request));
@@ -175,7 +175,7 @@ describe('a client', () => {
     }
   });
 
-  it('goes to a leader by an address of IPv6', async () => {
+  it('sends to a leader with an IPv6 address', async () => {
     const nodes = [{ id: 1, http: '::1:8101' }];
     const played = await knowing({ nodes, partitions: [{ leader: 1, term: 1 }] });
     watched(played.client.allow({ userId: 'ada' }));
@@ -183,14 +183,14 @@ describe('a client', () => {
     expect(played.last.origin).toBe('http://[::1]:8101');
   });
 
-  it('keeps TLS on the way to leaders that the cluster names', async () => {
+  it('uses TLS for the leaders that the cluster reports, too', async () => {
     const played = await knowing(led([2, 2, 2]), { nodes: ['https://a:1'], token: 'qt_secret' });
     watched(played.client.allow({ userId: 'ada' }));
     await played.settle();
     expect(played.last.origin).toBe('https://b:1');
   });
 
-  it('goes by no report that cannot be read', async () => {
+  it('ignores a report that it cannot read', async () => {
     const played = new Played({ nodes: [A] }, { nodes: NODES, partitions: [] });
     watched(played.client.allow({ userId: 'ada' }));
     await played.settle();

@@ -37,7 +37,7 @@ async function verdictOf(
 }
 
 describe('headers', () => {
-  it('of a grant tell how the client stands, in each form', async () => {
+  it('of a grant show limit and remainder, in each form', async () => {
     const x = {
       'x-ratelimit-limit': '100',
       'x-ratelimit-remaining': '42',
@@ -58,14 +58,14 @@ describe('headers', () => {
     expect((await verdictOf(GRANT, { headers: [] })).headers).toEqual({});
   });
 
-  it('of a denial say when to come back, in every form', async () => {
+  it('of a denial say when to retry, in each form', async () => {
     for (const headers of [['x'], ['draft6'], ['draft'], []] as const)
       expect((await verdictOf(DENIAL, { headers })).headers).toMatchObject({ 'retry-after': '13' });
     const { headers } = await verdictOf(DENIAL, { headers: ['draft6', 'draft'] });
     expect(headers).toMatchObject({ ratelimit: '"default";r=0;t=13', 'ratelimit-reset': '13' });
   });
 
-  it('do without a window that an older node does not tell', async () => {
+  it('omit the window if an older node does not report it', async () => {
     const { windowMillis, ...answer } = GRANT;
     expect(windowMillis).toBe(60_000);
     expect((await verdictOf(answer)).headers).toMatchObject({
@@ -76,7 +76,7 @@ describe('headers', () => {
 });
 
 describe('an answer', () => {
-  it('to a denial is 429 with the body of the cluster, or the one that is wanted', async () => {
+  it('to a denial is 429 with the body of the cluster, or the body from the options', async () => {
     const usual = await verdictOf(DENIAL);
     expect(usual).toMatchObject({ passes: false, status: 429 });
     expect(JSON.parse('body' in usual ? usual.body : '')).toEqual({
@@ -98,7 +98,7 @@ describe('an answer', () => {
     });
   });
 
-  it('to a denial for a restore says so, and until when', async () => {
+  it('to a denial after a restore says so, and when it ends', async () => {
     const verdict = await verdictOf({ ...DENIAL, reason: 'restored', restoredMillis: 12_345 });
     expect(verdict).toMatchObject({
       status: 429,
@@ -110,20 +110,20 @@ describe('an answer', () => {
     expect((await verdictOf(DENIAL)).headers).not.toHaveProperty('quorate-restored');
   });
 
-  it('to a block is 403 without a time to come back', async () => {
+  it('to a block is 403 without a time to retry', async () => {
     const verdict = await verdictOf({ kind: 'blocked', allowed: false, decided: DECIDED });
     expect(verdict).toMatchObject({ passes: false, status: 403 });
     expect(verdict.headers).not.toHaveProperty('retry-after');
   });
 
-  it('to a block with an end is 403 with the time to come back', async () => {
+  it('to a block with an end is 403 with the time to retry', async () => {
     const blocked = { kind: 'blocked', allowed: false, retryAfterMillis: 1_500, decided: DECIDED } as const;
     const verdict = await verdictOf(blocked);
     expect(verdict).toMatchObject({ passes: false, status: 403, headers: { 'retry-after': '2' } });
     expect(verdict).toMatchObject({ body: expect.stringContaining('Please retry after 2 seconds.') });
   });
 
-  it('to what no rule is for is 403, says why, and tells no time to come back', async () => {
+  it('to a request that no rule limits is 403, says why, and has no time to retry', async () => {
     const verdict = await verdictOf({ kind: 'unmatched', allowed: false, rulesVersion: 7 });
     expect(verdict).toMatchObject({ passes: false, status: 403 });
     expect('body' in verdict && JSON.parse(verdict.body)).toMatchObject({ error: { type: 'unmatched' } });
@@ -134,14 +134,14 @@ describe('an answer', () => {
     new UnavailableError('no_leader'),
     new IndefiniteError('no_answer'),
     new RefusedError(401, 'token'),
-  ])('where nobody decided (%s) is 503, and never lets through', async (error) => {
+  ])('if no node decided (%s) is 503, and never lets the request pass', async (error) => {
     const seen: unknown[] = [];
     const verdict = await verdictOf(error, { onError: (each) => seen.push(each) });
     expect(verdict).toMatchObject({ passes: false, status: 503, headers: { 'retry-after': '1' } });
     expect(seen).toEqual([error]);
   });
 
-  it('to who cannot be identified is 400, and nothing is asked', async () => {
+  it('to a client that cannot be identified is 400, and nothing is asked', async () => {
     const client = new Answering();
     expect(await limitOf({ client, identify: nobody })({}, FACTS)).toMatchObject({
       passes: false,
@@ -153,13 +153,16 @@ describe('an answer', () => {
     expect(client.asked).toEqual([]);
   });
 
-  it.each([[undefined], [null], ['']])('to who is %j by an identifier of its own is 400', async (nothing) => {
-    const client = new Answering();
-    expect(await limitOf({ client, identify: () => nothing })({}, FACTS)).toMatchObject({ status: 400 });
-    expect(client.asked).toEqual([]);
-  });
+  it.each([[undefined], [null], ['']])(
+    'to a client for which a custom identifier returns %j is 400',
+    async (nothing) => {
+      const client = new Answering();
+      expect(await limitOf({ client, identify: () => nothing })({}, FACTS)).toMatchObject({ status: 400 });
+      expect(client.asked).toEqual([]);
+    },
+  );
 
-  it('to a mistake of the service is for its framework', async () => {
+  it('to a mistake of the service is an error for its framework', async () => {
     for (const error of [
       new InvalidRequestError('cost', 'cost must be an integer from 1 to 100'),
       new CostAboveLimitError('cost must be at most the limit'),
@@ -174,7 +177,7 @@ describe('an answer', () => {
     ).rejects.toThrow('mine');
   });
 
-  it('to what a fail mode lets through has no headers, and to what it denies has a time to come back', async () => {
+  it('by a fail mode has no headers for a grant, and a time to retry for a denial', async () => {
     const degraded = { kind: 'degraded', by: 'client' } as const;
     expect(await verdictOf({ ...degraded, allowed: true })).toEqual({
       passes: true,
@@ -185,7 +188,7 @@ describe('an answer', () => {
     expect(denied).toMatchObject({ status: 429, headers: { 'retry-after': '2' } });
   });
 
-  it('to a denial under a limit of 0 names no time to come back: none is right', async () => {
+  it('to a denial under a limit of 0 has no time to retry: waiting never helps', async () => {
     const never = { ...DENIAL, limit: 0, resetMillis: 0, retryAfterMillis: undefined };
     const denied = await verdictOf(never as unknown as PermitAnswer, { headers: ['x', 'draft'] });
     expect(denied).toMatchObject({ passes: false, status: 429 });
@@ -200,7 +203,7 @@ describe('an answer', () => {
     });
   });
 
-  it('waits for what is known later: whose it is, its rule, its cost and its descriptors', async () => {
+  it('waits for asynchronous options: user, rule, cost and descriptors', async () => {
     const client = new Answering();
     const terms = { client, rule: () => later('r'), cost: () => later(3) };
     await limitOf({ ...terms, identify: () => later('ada') })({}, FACTS);
@@ -214,14 +217,14 @@ describe('an answer', () => {
     ]);
   });
 
-  it('to a grant that has to queue waits', async () => {
+  it('to a grant with a delay waits', async () => {
     expect(await verdictOf({ ...GRANT, waitMillis: 70 })).toMatchObject({ passes: true, waitMillis: 70 });
     // The longest delay of a timer; a longer one would fire at once.
     expect(await verdictOf({ ...GRANT, waitMillis: 1e12 })).toMatchObject({ waitMillis: 2_147_483_647 });
   });
 });
 
-describe('what is asked', () => {
+describe('the request of the middleware', () => {
   it('has cost, rule and fail mode of the route', async () => {
     const client = new Answering();
     const options = {
@@ -244,14 +247,14 @@ describe('what is asked', () => {
     ]);
   });
 
-  it('is nothing of what is skipped', async () => {
+  it('is not sent for a skipped request', async () => {
     const client = new Answering();
     client.answer = DENIAL;
     const verdict = await limitOf({ client, identify: () => 'ada', skip: async () => true })({}, FACTS);
     expect([verdict.passes, client.asked]).toEqual([true, []]);
   });
 
-  it('in shadow is counted and told, and everything passes without headers', async () => {
+  it('in shadow is counted and reported, and every request passes without headers', async () => {
     const denied: PermitAnswer[] = [];
     const shadow = { shadow: true, onDenied: (answer: PermitAnswer) => denied.push(answer) };
     const passes = { passes: true, headers: {}, waitMillis: 0 };
@@ -266,7 +269,7 @@ describe('what is asked', () => {
     [{ client: new Answering() }, 'identify'],
     [{ client: new Answering(), identify: () => 'a', descriptors: {} }, 'identify'],
     [{ client: new Answering(), identify: () => 'a', headers: ['y'] }, 'headers'],
-  ])('options %# are refused by their name', (options, field) => {
+  ])('options %# are refused with the name of the option', (options, field) => {
     expect(() => limitOf(options as never)).toThrow(expect.objectContaining({ field }));
   });
 });

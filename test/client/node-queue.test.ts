@@ -9,7 +9,7 @@ function waiting(name: number): { body: string; bytes: number; isWaiting: boolea
 }
 
 describe('the queue of a node', () => {
-  it('gives batches in order, so many at a time', () => {
+  it('gives batches in order, at most a given number at a time', () => {
     const queue = new NodeQueue('http://a');
     for (let i = 0; i < 8; i += 1) queue.push(waiting(i));
     const bodies = (): string[] | undefined => queue.maybeTake(BOUNDS)?.map(({ body }) => body);
@@ -21,7 +21,7 @@ describe('the queue of a node', () => {
     expect(queue.isIdle).toBe(true);
   });
 
-  it('lets those go that were settled while they waited, also where nothing is taken', () => {
+  it('drops requests that were settled while they waited, also if no batch is taken', () => {
     const queue = new NodeQueue<ReturnType<typeof waiting>>('http://a');
     const alive: string[] = [];
     for (let i = 0; i < 10_000; i += 1) {
@@ -34,7 +34,7 @@ describe('the queue of a node', () => {
     expect(queue.takeAll().map(({ body }) => body)).toEqual(alive);
   });
 
-  it('has a request that is larger than a batch may be in one of its own', () => {
+  it('puts a request that is larger than the batch limit into its own batch', () => {
     const queue = new NodeQueue<ReturnType<typeof waiting>>('http://a');
     for (const bytes of [10, 600_000, 10]) queue.push({ ...waiting(bytes), bytes });
     expect(queue.maybeTake(BOUNDS)?.length).toBe(1);

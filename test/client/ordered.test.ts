@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Ordered } from '../../src/client/ordered.ts';
 
-describe('what is ordered', () => {
-  it('has the same first one as a sorted list, whatever is added and taken out', () => {
+describe('an ordered collection', () => {
+  it('has the same first item as a sorted list, after any additions and removals', () => {
     const change = fc.record({ isAdded: fc.boolean(), value: fc.nat(30), which: fc.nat(50) });
     fc.assert(
       fc.property(fc.array(change, { maxLength: 200 }), (changes) => {
@@ -22,7 +22,7 @@ describe('what is ordered', () => {
     );
   });
 
-  it('does not mind to be rid of what it has not', () => {
+  it('ignores the removal of an item that it does not contain', () => {
     const ordered = new Ordered<number>((a, b) => a < b);
     ordered.delete(1);
     ordered.add(2);

@@ -35,8 +35,8 @@ interface HeldInit {
   readonly signal?: AbortSignal;
 }
 
-describe('a line', () => {
-  it('goes on after a denial that says that there is room now', async () => {
+describe('a line of waiting callers', () => {
+  it('continues after a denial that says that there is room now', async () => {
     const played = new Played();
     const permit = await heldBy(played, { retryAfterMillis: 0 });
     await played.pass(1_000);
@@ -45,7 +45,7 @@ describe('a line', () => {
     expect(permit.value).toMatchObject({ allowed: true });
   });
 
-  it('does not hold back who asks for less than whoever gave up', async () => {
+  it('does not hold back a smaller request after a larger one gave up', async () => {
     const played = new Played({ nodes: [A] });
     const large = watched(played.client.waitForPermit({ ...ADA, cost: 9 }, { maxWaitMillis: 1_000 }));
     await played.settle();
@@ -58,7 +58,7 @@ describe('a line', () => {
     expect([large.error?.code, small.value]).toMatchObject(['PERMIT_TIMEOUT', { allowed: true }]);
   });
 
-  it('does not hold back who asks for less than whoever was aborted, and lets nobody overtake before', async () => {
+  it('does not hold back a smaller request after a larger one was aborted, and lets none overtake before', async () => {
     const played = new Played();
     const abort = new AbortController();
     const large = await heldBy(played, { cost: 9, signal: abort.signal });
@@ -72,7 +72,7 @@ describe('a line', () => {
     expect([large.error?.code, small.value]).toMatchObject(['ABORTED', { allowed: true }]);
   });
 
-  it('goes on after an error that stays', async () => {
+  it('continues after a permanent error', async () => {
     const played = new Played();
     const first = await heldBy(played, { retryAfterMillis: 1_000 });
     const second = watched(played.client.waitForPermit(ADA));
@@ -85,7 +85,7 @@ describe('a line', () => {
     expect(second.value).toMatchObject({ allowed: true });
   });
 
-  it('tells at once whose cost never fits, and goes on', async () => {
+  it('reports at once that a cost never fits, and continues', async () => {
     const played = new Played();
     const first = watched(played.client.waitForPermit({ ...ADA, cost: 101 }));
     await played.settle();
@@ -101,7 +101,7 @@ describe('a line', () => {
     expect(second.value).toMatchObject({ allowed: true });
   });
 
-  it('waits where a bucket has room for a cost above its rate, and not for a limit of 0', async () => {
+  it('waits if the burst of a bucket has room for a cost above its rate, and not if the limit is 0', async () => {
     const played = new Played();
     const first = watched(played.client.waitForPermit({ ...ADA, cost: 4 }));
     await played.settle();
@@ -117,7 +117,7 @@ describe('a line', () => {
     expect(second.error).toMatchObject({ code: 'COST_ABOVE_LIMIT' });
   });
 
-  it('takes nobody once the client is closed, also where a denial is remembered', async () => {
+  it('accepts no caller once the client is closed, also if a denial is remembered', async () => {
     const played = new Played();
     await heldBy(played, {});
     played.client.close();
@@ -126,7 +126,7 @@ describe('a line', () => {
     expect(late.error).toMatchObject({ code: 'CLOSED', isDefinite: true });
   });
 
-  it('keeps no place for a signal that is none', async () => {
+  it('keeps no entry for a caller with an invalid signal', async () => {
     const played = new Played({ waitersMax: 1 });
     const signal = new AbortController() as unknown as AbortSignal;
     const wrong = watched(played.client.waitForPermit(ADA, { signal }));
@@ -139,7 +139,7 @@ describe('a line', () => {
     expect(permit.value).toMatchObject({ allowed: true });
   });
 
-  it('asks for what an object says that has it from its class', async () => {
+  it('reads the fields that an object inherits from its class', async () => {
     class Request {
       get userId(): string {
         return 'ada';
@@ -151,7 +151,7 @@ describe('a line', () => {
     expect(played.last.requests).toMatchObject([{ userId: 'ada' }]);
   });
 
-  it('asks for what was asked first, whatever becomes of the object', async () => {
+  it('sends the original request even if the caller changes the object later', async () => {
     const played = new Played();
     const request = { descriptors: { user: 'ada' } };
     watched(played.client.waitForPermit(request));
@@ -166,10 +166,10 @@ describe('a line', () => {
   });
 });
 
-describe('what may have been counted', () => {
+describe('a request that may have been counted', () => {
   const SOON = { deadlineMillis: 500, attemptMillis: 500 };
 
-  it('is not asked again once its id may be forgotten, however long the line stood', async () => {
+  it('is not repeated once its id may be forgotten, even if the line waited long', async () => {
     const played = new Played({ ...SOON, nodes: [A] });
     const [first, second] = [1, 2].map(() =>
       watched(played.client.waitForPermit(ADA, { maxWaitMillis: HOUR_MILLIS })),
@@ -186,7 +186,7 @@ describe('what may have been counted', () => {
     expect(late.flatMap(({ requests }) => requests.map(({ requestId }) => requestId))).not.toContain(id);
   });
 
-  it.each([120_000, 10_000])('is asked again for half of a horizon of %i ms at most', async (horizon) => {
+  it.each([120_000, 10_000])('is repeated for at most half of a horizon of %i ms', async (horizon) => {
     const played = new Played({ ...SOON, requestIdHorizonMillis: horizon });
     const permit = watched(played.client.waitForPermit(ADA, { maxWaitMillis: HOUR_MILLIS }));
     await played.pass(horizon);
@@ -196,7 +196,7 @@ describe('what may have been counted', () => {
     expect(permit.error).toMatchObject({ code: 'INDEFINITE', isDefinite: false });
   });
 
-  it('stays in doubt, however certain the last word is', async () => {
+  it('stays in doubt, even after a certain last answer', async () => {
     const played = new Played(SOON);
     const permit = watched(played.client.waitForPermit(ADA));
     await played.pass(600);
@@ -205,7 +205,7 @@ describe('what may have been counted', () => {
     expect(permit.error).toMatchObject({ code: 'INDEFINITE', isDefinite: false });
   });
 
-  it('stays in doubt after a denial: what was lost may arrive late', async () => {
+  it('stays in doubt after a denial: the lost attempt may arrive late', async () => {
     const played = new Played();
     const permit = watched(played.client.waitForPermit(ADA, { maxWaitMillis: 1_000 }));
     await played.settle();
@@ -216,7 +216,7 @@ describe('what may have been counted', () => {
     expect(permit.error).toMatchObject({ code: 'PERMIT_TIMEOUT', isDefinite: false });
   });
 
-  it('is asked of the cluster, and not of a denial of another', async () => {
+  it('is repeated at the cluster, although a denial of another caller is remembered', async () => {
     const played = new Played({ ...SOON, nodes: [A] });
     const permit = watched(played.client.waitForPermit(ADA));
     await played.settle();
@@ -231,7 +231,7 @@ describe('what may have been counted', () => {
     expect(permit.value).toMatchObject({ allowed: true });
   });
 
-  it('is not asked again without an id, whatever the fail mode says', async () => {
+  it('is not repeated without an id, also with a fail mode', async () => {
     const failMode = { mode: 'local', limit: 1, windowMillis: 60_000 } as const;
     const played = new Played({ ...SOON, requestIds: false, failMode });
     const permits = [1, 2].map(() => watched(played.client.waitForPermit(ADA)));
@@ -240,7 +240,7 @@ describe('what may have been counted', () => {
     expect(played.sent.flatMap(({ requests }) => requests)).toHaveLength(2);
   });
 
-  it('is asked again under its id after a denial by the fail mode', async () => {
+  it('is repeated under its id after a denial by the fail mode', async () => {
     const failMode = { mode: 'local', limit: 1, windowMillis: 5_000 } as const;
     const played = new Played({ ...SOON, failMode });
     const permits = [1, 2].map(() => watched(played.client.waitForPermit({ ...ADA, requestId: undefined })));
@@ -296,7 +296,7 @@ async function turnsOf(waiters: number): Promise<number> {
 }
 
 describe('a long line', () => {
-  it('costs each who waits in it about as much as a short one', async () => {
+  it('costs each caller about as much as a short one', async () => {
     await turnsOf(1_000);
     // Processor time, because other work on the machine would distort the clock. The least of several runs excludes
     // garbage that is collected now and then.
@@ -313,7 +313,7 @@ describe('a long line', () => {
 });
 
 describe('a grant', () => {
-  it('that is heard of after a process stood still is not used', async () => {
+  it('that arrives after a long pause of the process is not used', async () => {
     const played = new Played();
     const asked = watched(played.client.allow(ADA));
     await played.settle();
@@ -323,7 +323,7 @@ describe('a grant', () => {
     expect(asked.error).toMatchObject({ code: 'INDEFINITE', isDefinite: false });
   });
 
-  it('is not asked for after its deadline by what waited for its turn', async () => {
+  it('is not requested after its deadline if the request waited in a queue', async () => {
     const played = new Played({ nodes: [A], batchesPerNodeMax: 1 });
     watched(played.client.allow(ADA));
     await played.settle();

@@ -158,12 +158,12 @@ export class Played {
   /** The last batch. @throws if it was answered already */
   get last(): Sent {
     const last = this.sent.at(-1);
-    if (last === undefined || !last.isOpen) throw new Error('no batch is on its way');
+    if (last === undefined || !last.isOpen) throw new Error('there is no open batch');
     return last;
   }
 }
 
-/** Tells the state of a promise after everything that needs no time has run. */
+/** The state of a promise after everything that needs no time has run. */
 export function watched<T>(promise: Promise<T>): {
   value?: T;
   error?: Error & { code?: string; isDefinite?: boolean };

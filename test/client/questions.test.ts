@@ -18,12 +18,12 @@ describe('a request of a client', () => {
     [{ descriptors: { user: 'ada' } }],
     [{ userId: 'ada', descriptors: {} }],
     [{ userId: 'ada', descriptors: { user: 'ada' } }],
-  ])('is about its user, named either way: %j', (request) => {
+  ])('is about its user in either form: %j', (request) => {
     expect(read(request)).toEqual(questionOf({ userId: 'ada' }));
     expect(read({ ...request, ...more })).toEqual(questionOf({ userId: 'ada', ...more }));
   });
 
-  it('may say more, and name its rule', () => {
+  it('may have more fields, and name its rule', () => {
     const descriptors = { ip: '10.0.0.1', ['__proto__']: 'a', plan: '' };
     const entries = Object.entries(descriptors);
     expect(read({ descriptors, rule: 'by-ip' })).toEqual({ descriptors: new Map(entries), rule: 'by-ip' });
@@ -33,7 +33,7 @@ describe('a request of a client', () => {
   });
 });
 
-it('a batch of a client with a request that is malformed fails that one alone', async () => {
+it('a malformed request in a batch of a client fails alone', async () => {
   const listener = new Listener();
   const [ada, bob] = ['ada', 'bob'].map((userId) => encodeRequest({ userId }, undefined));
   const requests = [ada ?? '', '{"userId":"eve","costs":2}', bob ?? ''];

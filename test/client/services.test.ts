@@ -19,7 +19,7 @@ const LIMIT = 20;
 const ASKED_MIN = 25;
 const USERS = 2;
 const PARTITIONS = 4;
-/** Pause of a user between two requests, because nodes and services share the machine. */
+/** Pause of a user between two requests, because nodes and services run on one machine. */
 const PAUSE_MILLIS = 60;
 
 const RULES = [
@@ -36,13 +36,13 @@ afterAll(async () => cluster.stop());
 describe('the guides', () => {
   let run: ExampleRun;
   beforeAll(async () => {
-    await eventually('somebody decided all that the examples asked', async () => {
+    await eventually('the cluster decided all requests of the examples', async () => {
       run = await ExampleRun.start(
         EXAMPLES,
         cluster.ids.map((id) => cluster.port(id)),
       );
       const isOver = (): boolean => run.isUndecided || run.isReady;
-      await eventually('all examples are run', () => (isOver() ? true : undefined));
+      await eventually('all examples have run', () => (isOver() ? true : undefined));
       if (!run.isUndecided) return true;
       // The first attempt may have counted, so the examples restart with an empty cluster.
       await run.stop();
@@ -59,17 +59,17 @@ describe('the guides', () => {
   });
 
   it.each(EXAMPLES.filter(({ isService }) => !isService))(
-    'print what they say: $name',
+    'print the promised output: $name',
     ({ name, prints }) => {
       expect(run.printed.get(name)).toEqual(prints);
     },
   );
 
   it.each(EXAMPLES.filter(({ isService }) => isService))(
-    'have services that answer, and say how their clients stand: $name',
+    'have services that answer with limit headers: $name',
     async ({ name }) => {
       const url = run.urls.get(name) ?? '';
-      const response = await eventually(`${name} listens, and somebody decides`, async () => {
+      const response = await eventually(`${name} listens, and a node decides`, async () => {
         const answer = await fetch(url).catch(() => undefined);
         return answer?.status === 503 ? undefined : answer;
       });
@@ -87,7 +87,7 @@ interface Asked {
   readonly endedMillis: number;
 }
 
-/** One user, who sends requests until enough were denied, and at least while `goesOn` says so. */
+/** One user, who sends requests until enough were denied, and at least while `goesOn` returns true. */
 async function askAll({ name, origin }: Service, i: number, goesOn: () => boolean): Promise<Asked[]> {
   const user = `${name}-${i}`;
   const seen: Asked[] = [];
@@ -128,7 +128,7 @@ describe('while a leader is killed', () => {
     await Promise.all(services.map(async ({ stop }) => stop()));
   });
 
-  it('every service grants its users their limit and no more, and tells them how they stand', async () => {
+  it('every service grants its users their limit and no more, and answers with limit headers', async () => {
     // Makes sure that the kill affects a user.
     const [firstUser = ''] = services.map(({ name }) => `user:${name}-0`);
     const partition = partitionOfSlot(keySlot(firstUser), PARTITIONS);
@@ -141,7 +141,7 @@ describe('while a leader is killed', () => {
     await eventually('all services know the leaders', () =>
       services.every(({ events }) => events.some(({ type }) => type === 'leaders')) ? true : undefined,
     );
-    const leader = await eventually('somebody leads', async () => {
+    const leader = await eventually('there is a leader', async () => {
       const { partitions } = await cluster.status();
       return partitions[partition]?.leader || undefined;
     });

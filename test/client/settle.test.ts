@@ -5,7 +5,7 @@ import { denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
 const ADA = { userId: 'ada', cost: 1_500 };
 
 describe('settle', () => {
-  it('is told with an id of its own, or that of the caller', async () => {
+  it('is sent with a new id, or with that of the caller', async () => {
     const played = new Played();
     const settled = watched(played.client.settle(ADA));
     void played.client.settle({ ...ADA, requestId: 'answer-7' });
@@ -19,7 +19,7 @@ describe('settle', () => {
     expect(settled.value).toMatchObject({ kind: 'granted', remaining: 0 });
   });
 
-  it('is told though the client knows that the user is denied', async () => {
+  it('is sent even if the client remembers a denial of the user', async () => {
     const played = new Played();
     void played.client.allow({ userId: 'ada' });
     await played.settle();
@@ -30,7 +30,7 @@ describe('settle', () => {
     expect(played.last.requests).toMatchObject([{ userId: 'ada', settle: true }]);
   });
 
-  it('fails where nobody could charge it, whatever the fail mode', async () => {
+  it('fails if no node could charge it, with any fail mode', async () => {
     const played = new Played({ deadlineMillis: 1_000, failMode: 'open' });
     const settled = watched(played.client.settle(ADA));
     await played.settle();

@@ -53,7 +53,7 @@ describe('a subject', () => {
     );
   });
 
-  it('is the same for a user, named either way', () => {
+  it('is the same for both forms of a user', () => {
     fc.assert(
       fc.property(text, fc.option(text, { nil: undefined }), named, (userId, rule, entries) => {
         const descriptors = Object.fromEntries(entries);
@@ -64,7 +64,7 @@ describe('a subject', () => {
     expect(subjectOf({ userId: 'ada' })).toBe(subjectOf({ descriptors: { user: 'ada' } }));
   });
 
-  it('is another for another request, whatever its texts hold', () => {
+  it('is different for different requests, for all texts', () => {
     fc.assert(
       fc.property(request, request, (a, b) => {
         const isSame = isDeepStrictEqual(plain(a), plain(b));
@@ -74,7 +74,7 @@ describe('a subject', () => {
     );
   });
 
-  it('of a long description is short, and another for another one', () => {
+  it('of long descriptors is short, and different for different ones', () => {
     expect(subjectOf(long('a')).length).toBeLessThan(100);
     expect(subjectOf(long('a'))).toBe(subjectOf(long('a')));
     expect(subjectOf(long('a'))).not.toBe(subjectOf(long('b')));

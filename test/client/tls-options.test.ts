@@ -29,7 +29,7 @@ function fieldOf(tls: unknown, node = 'https://a:1'): unknown {
 }
 
 describe('options for TLS', () => {
-  it('are taken where they can be used', () => {
+  it('are accepted if they can be used', () => {
     expect(fieldOf({})).toBeUndefined();
     expect(fieldOf({ ca: ca.cert, cert: own.cert, key: own.key, servername: 'a' })).toBeUndefined();
     expect(fieldOf({ ca: [ca.cert, `a comment\n${own.cert}${ca.cert}`] })).toBeUndefined();
@@ -37,7 +37,7 @@ describe('options for TLS', () => {
 
   it.each<[string, () => unknown, string]>([
     ['that are none', () => 'ca.crt', 'tls'],
-    ['that are not known', () => ({ CA: ca.cert }), 'tls.CA'],
+    ['that are unknown', () => ({ CA: ca.cert }), 'tls.CA'],
     ['with a path for authorities', () => ({ ca: '/etc/ca.crt' }), 'tls.ca'],
     ['with no authority', () => ({ ca: [] }), 'tls.ca'],
     ['with an empty file', () => ({ ca: '' }), 'tls.ca'],
@@ -51,11 +51,11 @@ describe('options for TLS', () => {
     ['with no key', () => ({ cert: own.cert, key: own.cert }), 'tls.key'],
     ['with the key of another', () => ({ cert: own.cert, key: ca.key }), 'tls.key'],
     ['with no name', () => ({ servername: '' }), 'tls.servername'],
-  ])('%s are refused by their name', (_, tls, field) => {
+  ])('%s are refused with the name of the option', (_, tls, field) => {
     expect(fieldOf(tls())).toBe(field);
   });
 
-  it('are refused where nothing would be encrypted', () => {
+  it('are refused if nothing would be encrypted', () => {
     expect(fieldOf({ ca: ca.cert }, 'http://a:1')).toBe('tls');
   });
 });

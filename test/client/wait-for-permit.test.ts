@@ -9,7 +9,7 @@ function ids(played: Played): (string | undefined)[] {
 }
 
 describe('waitForPermit', () => {
-  it('returns a grant, and after a denial asks anew when there is room, under a new id', async () => {
+  it('returns a grant, and after a denial asks again when there is room, under a new id', async () => {
     const played = new Played();
     const permit = watched(played.client.waitForPermit(ADA));
     await played.settle();
@@ -24,7 +24,7 @@ describe('waitForPermit', () => {
     expect(permit.value).toMatchObject({ kind: 'granted', allowed: true });
   });
 
-  it('lets those who wait for the same ask one by one, in order, and others at once', async () => {
+  it('sends requests for the same user one by one, in order, and those of other users at once', async () => {
     const played = new Played({ nodes: [A] });
     const first = watched(played.client.waitForPermit(ADA));
     await played.settle();
@@ -62,7 +62,7 @@ describe('waitForPermit', () => {
     expect(permit.error).toMatchObject({ code: 'PERMIT_TIMEOUT', isDefinite: true });
   });
 
-  it('asks again under the same id what may have been counted', async () => {
+  it('repeats a request that may have been counted under its id', async () => {
     const played = new Played({ deadlineMillis: 500, attemptMillis: 500 });
     const permit = watched(played.client.waitForPermit(ADA));
     await played.pass(1_000);
@@ -73,7 +73,7 @@ describe('waitForPermit', () => {
     expect(permit.value?.allowed).toBe(true);
   });
 
-  it('asks under a new id once what may have been counted was denied', async () => {
+  it('uses a new id once a request that may have been counted was denied', async () => {
     const played = new Played({ deadlineMillis: 500, attemptMillis: 500 });
     watched(played.client.waitForPermit(ADA));
     await played.pass(1_000);
@@ -84,7 +84,7 @@ describe('waitForPermit', () => {
     expect(played.last.requests.map(({ requestId = '' }) => before.has(requestId))).toEqual([false]);
   });
 
-  it('does not ask again what may have been counted and has no id', async () => {
+  it('does not repeat a request that may have been counted and has no id', async () => {
     const played = new Played({ requestIds: false, attemptMillis: 500 });
     const permit = watched(played.client.waitForPermit(ADA));
     await played.pass(10_000);
@@ -92,7 +92,7 @@ describe('waitForPermit', () => {
     expect(permit.error).toMatchObject({ code: 'INDEFINITE' });
   });
 
-  it('goes on where nobody can decide for some time, until its own is over', async () => {
+  it('keeps asking while no node can decide, until its own time is over', async () => {
     const played = new Played({ deadlineMillis: 500 });
     const permit = watched(played.client.waitForPermit(ADA, { maxWaitMillis: 3_000 }));
     for (let i = 0; i < 300; i += 1) {
@@ -105,7 +105,7 @@ describe('waitForPermit', () => {
     expect(lastMillis).toBeLessThan(4_600);
   });
 
-  it('ends when it is aborted, and leaves the line to others', async () => {
+  it('ends when it is aborted, and the next caller continues', async () => {
     const played = new Played();
     const abort = new AbortController();
     const permit = watched(played.client.waitForPermit(ADA, { signal: abort.signal }));
@@ -124,7 +124,7 @@ describe('waitForPermit', () => {
     expect(late.error).toMatchObject({ code: 'ABORTED' });
   });
 
-  it('ends for who is blocked, and when the client is closed', async () => {
+  it('ends for a blocked user, and when the client is closed', async () => {
     const played = new Played();
     const blocked = watched(played.client.waitForPermit(ADA));
     await played.settle();
@@ -138,7 +138,7 @@ describe('waitForPermit', () => {
     expect([blocked.error?.code, waiting.error?.code]).toEqual(['BLOCKED', 'CLOSED']);
   });
 
-  it('ends for who is blocked until an end, and says how long that is', async () => {
+  it('ends for a user with a temporary block, and says how long it lasts', async () => {
     const played = new Played();
     const blocked = watched(played.client.waitForPermit(ADA));
     await played.settle();
@@ -147,7 +147,7 @@ describe('waitForPermit', () => {
     expect(blocked.error).toMatchObject({ code: 'BLOCKED', retryAfterMillis: 700 });
   });
 
-  it('ends for what no rule is for, where the rules deny that', async () => {
+  it('ends for a request that no rule limits, if the rules deny it', async () => {
     const played = new Played();
     const unmatched = watched(played.client.waitForPermit(ADA));
     await played.settle();
@@ -156,7 +156,7 @@ describe('waitForPermit', () => {
     expect(unmatched.error).toMatchObject({ name: 'UnmatchedError', code: 'UNMATCHED', isDefinite: true });
   });
 
-  it('takes so many who wait, and no more; and no wait that is no time', async () => {
+  it('accepts a bounded number of callers, and only a valid waiting time', async () => {
     const played = new Played({ waitersMax: 1 });
     const permits = [1, 2].map(() => watched(played.client.waitForPermit(ADA)));
     const wrong = watched(played.client.waitForPermit(ADA, { maxWaitMillis: -1 }));

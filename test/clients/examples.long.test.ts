@@ -1,4 +1,7 @@
-/** Every program of docs/languages/ whose client is installed here, in every situation. `npm run clients` installs them. */
+/**
+ * Every program of docs/languages/ whose client is installed here, in every situation. `npm run clients` installs
+ * them.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EXAMPLES } from './examples.ts';
 import { checkedExample } from './run-example.ts';
@@ -10,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(async () => situations.stop());
 
-describe('a program of docs/languages prints what the page says', () => {
+describe('a program of docs/languages prints the output of the page', () => {
   it.for(EXAMPLES)('$file', async (example, { skip }) => {
     const { skipped, checks } = await checkedExample(example, situations.all, false);
     skip(skipped !== undefined, skipped);

@@ -1,4 +1,4 @@
-/** The programs of docs/languages/ as the pages have them, and what finds one that is wrong. */
+/** Tests the programs of docs/languages/, and that a wrong program is found. */
 import { describe, expect, it } from 'vitest';
 import { EXAMPLES, examplesOf, programOf } from './examples.ts';
 import { ranIn, type Situation, wordOf } from './situations.ts';
@@ -27,7 +27,7 @@ describe('the pages of other languages', () => {
     );
   });
 
-  it('name the file of each program, and say where its caller chooses what to do without a decision', () => {
+  it('name the file of each program, and mark the place where its caller chooses what to do without a decision', () => {
     expect(
       EXAMPLES.filter(({ text }) => !text.includes('Your choice. This fails closed; to fail open, ')),
     ).toEqual([]);
@@ -37,7 +37,7 @@ describe('the pages of other languages', () => {
 });
 
 describe('a program of a page', () => {
-  it('is right where it prints what the page shows, with the wait that is left', async () => {
+  it('is correct if it prints the output of the page, with the actual wait', async () => {
     expect(await wordFor(LIMIT, DECIDED)).toBe('ok');
     expect(await wordFor(AWAY, UNDECIDED)).toBe('ok');
     expect(await wordFor(CLOSED, ['Fatal error'], 255)).toBe('ok');
@@ -48,16 +48,16 @@ describe('a program of a page', () => {
     ['counts wrongly', LIMIT, ['allowed, 3 left', ...DECIDED.slice(1)], 0],
     ['has no wait', LIMIT, [...DECIDED.slice(0, 3), 'denied, retry after 0 s'], 0],
     ['fails after its last line', LIMIT, DECIDED, 1],
-    ['never comes to a decision', LIMIT, UNDECIDED, 0],
+    ['never gets a decision', LIMIT, UNDECIDED, 0],
     ['grants without a node', AWAY, DECIDED, 0],
-    ['fails where it has a choice', AWAY, UNDECIDED, 1],
-    ['takes a wrong token for a node that is away', CLOSED, UNDECIDED, 0],
+    ['fails instead of using its choice', AWAY, UNDECIDED, 1],
+    ['treats a wrong token like a node that is down', CLOSED, UNDECIDED, 0],
     ['denies for a wrong token', CLOSED, ['denied: no token'], 1],
   ])('is found wrong that %s', async (_what, situation, lines, code) => {
     expect(await wordFor(situation, lines, code)).toContain(`${situation.wants} were due`);
   });
 
-  it('is asked again where nobody decided, as in an election, but not where nobody should', async () => {
+  it('runs again if no node decided, as in an election, but not if no node can decide', async () => {
     const attempts: number[] = [];
     const run = async (attempt: number) => {
       attempts.push(attempt);

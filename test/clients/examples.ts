@@ -1,4 +1,4 @@
-/** The programs of `docs/languages/`, and how each is built and run where Debian has what it needs. */
+/** The programs of `docs/languages/`, and how to build and run each with packages of Debian. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ROOT } from '../package/packed.ts';
@@ -73,7 +73,7 @@ export const EXAMPLES = PAGES.flatMap((page) =>
   examplesOf(readFileSync(join(ROOT, 'docs', 'languages', page), 'utf8')),
 );
 
-/** @throws for a program that a page has and this table has not */
+/** @throws for a program that this table does not have */
 export function programOf(file: string): Program & { readonly protocol: Protocol } {
   const recipe = RECIPES[file];
   if (recipe === undefined) throw new Error(`how is ${file} run? Add it to ${import.meta.filename}`);

@@ -1,6 +1,6 @@
 /**
- * The command `npm run clients`: clients of other languages ask a cluster of three nodes, each as its users would write it, and the
- * programs of `docs/languages/` meet what a reader may.
+ * The command `npm run clients`: clients of other languages ask a cluster of three nodes, and the programs of
+ * `docs/languages/` run in every situation that a reader may meet.
  */
 import { Command, InvalidArgumentError } from 'commander';
 import { Redis } from 'ioredis';
@@ -21,7 +21,7 @@ const options = new Command('clients')
     'Asks a cluster with redis-py, redis-rb, phpredis, Predis, hiredis and redigo, and by the programs of docs/languages/. Installs their Debian packages if it may.',
   )
   .option('--only <names>', 'only these clients or programs, separated by commas', named)
-  .option('--no-install', 'skips what is not here')
+  .option('--no-install', 'skips clients whose packages are missing')
   .parse()
   .opts<{ readonly only?: readonly string[]; readonly install: boolean }>();
 

@@ -19,7 +19,7 @@ function source(name: string): string {
   return join(SOURCES, name);
 }
 
-/** The client of Go. */
+/** A Redis client for Go. */
 export const REDIGO: Program = {
   name: 'redigo',
   packages: ['golang-go', 'golang-github-gomodule-redigo-dev'],

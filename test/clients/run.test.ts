@@ -12,7 +12,7 @@ function program(code: string): Program {
 }
 
 describe('the program of a client', () => {
-  it('gets the port of a node and keys of its own, and tells what it saw, check by check', async () => {
+  it('gets the port of a node and a prefix for its keys, and prints the result of each check', async () => {
     const code = 'console.log("first\\tok\\nsecond\\t" + process.argv.slice(1))';
     const { checks } = await checked(program(code), PORT, false);
     expect([...checks]).toEqual([
@@ -21,7 +21,7 @@ describe('the program of a client', () => {
     ]);
   });
 
-  it('has failed if it ends before its last check, whatever it saw until then', async () => {
+  it('has failed if it ends before its last check, even if all earlier checks passed', async () => {
     const code = 'console.log("first\\tok"); console.error("no such library"); process.exit(1)';
     const { checks } = await checked(program(code), PORT, false);
     expect([...checks]).toEqual([
@@ -31,7 +31,7 @@ describe('the program of a client', () => {
     expect(tableOf([{ name: 'one', version: '1', checks }]).hasFailed).toBe(true);
   });
 
-  it('is skipped with a word where what it needs is not here', async () => {
+  it('is skipped with the reason if its packages are missing', async () => {
     const missing = { ...program(''), packages: ['no-such-package'] };
     const found = await checked(missing, PORT, false);
     expect(found.skipped).toBe('no-such-package not installed');
@@ -40,7 +40,7 @@ describe('the program of a client', () => {
 });
 
 describe('the table', () => {
-  it('has a line for each client, and one for all that was wrong', () => {
+  it('has a line for each client, and one for each failed check', () => {
     const all: Findings[] = [
       {
         name: 'good',

@@ -30,11 +30,15 @@ export async function checked(program: Program, port: number, mayInstall: boolea
   });
 }
 
-/** Builds the program and runs `look`. @param look runs the built program; `output` is in its own directory */
+/**
+ * Finds or installs the packages, and runs the checks.
+ *
+ * @param check builds and runs the program; `output` is in its own directory
+ */
 export async function checkedBy(
   { name, packages }: Pick<Program, 'name' | 'packages'>,
   mayInstall: boolean,
-  peek: (output: string) => Promise<ReadonlyMap<string, string>>,
+  check: (output: string) => Promise<ReadonlyMap<string, string>>,
 ): Promise<Findings> {
   const missing = await missingOf(packages);
   const skipped = missing.length === 0 ? undefined : await installed(missing, mayInstall);
@@ -42,7 +46,7 @@ export async function checkedBy(
   const version = await versionOf(packages.at(-1) ?? name);
   const directory = await mkdtemp(join(tmpdir(), 'quorate-client-'));
   try {
-    return { name, version, checks: await peek(join(directory, 'program')).catch(whereItFailed) };
+    return { name, version, checks: await check(join(directory, 'program')).catch(whereItFailed) };
   } finally {
     await rm(directory, { recursive: true });
   }

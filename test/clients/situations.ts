@@ -1,11 +1,14 @@
-/** What a program of `docs/languages/` meets, and what it must print then: on real clusters, as a reader would try it. */
+/**
+ * The situations in which each program of `docs/languages/` runs, on real clusters, and the output that it must print
+ * in each.
+ */
 import { execFile } from 'node:child_process';
 import { freePorts } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import type { Protocol } from './examples.ts';
 import { RUN_MILLIS_MAX } from './run.ts';
 
-/** docs/languages.md starts its cluster with this limit, and shows what is printed then. */
+/** docs/languages.md starts its cluster with this limit, and shows the output for it. */
 const RULES = [{ id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' }] as const;
 
 const GRANTS = ['allowed, 2 left', 'allowed, 1 left', 'allowed, 0 left'];
@@ -81,13 +84,16 @@ export class Situations {
     for (const id of [2, 3]) await lone.stopNode(id);
     const token = await closedWith(closed);
     const [dead = 0] = await freePorts(1);
-    const nobody = { http: `http://127.0.0.1:${dead}`, redis: `127.0.0.1:${dead}` };
+    const downNodes = { http: `http://127.0.0.1:${dead}`, redis: `127.0.0.1:${dead}` };
     const nodes = nodesOf(whole);
-    const withNobody = { http: `${nobody.http},${nodes.http}`, redis: `${nobody.redis},${nodes.redis}` };
+    const withDownNode = {
+      http: `${downNodes.http},${nodes.http}`,
+      redis: `${downNodes.redis},${nodes.redis}`,
+    };
     const all: Situation[] = [
       { name: 'limit', nodes, wants: 'decisions' },
-      { name: 'a node is away', nodes: withNobody, wants: 'decisions' },
-      { name: 'all are away', nodes: nobody, wants: 'unavailable' },
+      { name: 'a node is down', nodes: withDownNode, wants: 'decisions' },
+      { name: 'all nodes are down', nodes: downNodes, wants: 'unavailable' },
       { name: 'no majority', nodes: nodesOf(lone, 1), wants: 'unavailable' },
       { name: 'token', nodes: nodesOf(closed), token, wants: 'decisions' },
       { name: 'no token', nodes: nodesOf(closed), wants: 'failure' },

@@ -41,7 +41,7 @@ class Cluster {
     return at + (this.now - since) * rate;
   }
 
-  /** A new process; its machine's clock runs on. */
+  /** Starts a new process; the clock of its machine runs on. */
   start(id: number): void {
     const verdicts: ClockVerdict[] = [];
     this.#processes += 1;
@@ -114,7 +114,7 @@ describe('nodes that compare their clocks', () => {
     [1.005, 'fast'],
     [0.9, 'slow'],
   ] as const)(
-    'find the one that runs at %d of the others within seconds, and nobody else',
+    "find the clock that runs at %d of the others' speed within seconds, and no other",
     (rate, direction) => {
       const cluster = new Cluster([1, rate, 1.000_1]);
       cluster.run(3_000);
@@ -132,7 +132,7 @@ describe('nodes that compare their clocks', () => {
     const two = new Cluster([1.01, 1, 1.02, 1, 1]);
     two.run(5_000);
     expect(two.unfit).toEqual([1, 3]);
-    // Three of five are the majority: what differs from them is the rest.
+    // Three of five are the majority: the others differ from them.
     const three = new Cluster([1.01, 1, 1.01, 1, 1.01]);
     three.run(5_000);
     expect(three.unfit).toEqual([2, 4]);
@@ -159,7 +159,7 @@ describe('nodes that compare their clocks', () => {
     expect(cluster.unfit).toEqual([1]);
   });
 
-  it('take a node back once its clock has run well for a while', () => {
+  it('trust a clock again once it has run well for a while', () => {
     const cluster = new Cluster([1.05, 1, 1]);
     cluster.run(10_000);
     cluster.setRate(1, 1);
@@ -173,7 +173,7 @@ describe('nodes that compare their clocks', () => {
     expect(cluster.unfit).toEqual([1]);
   });
 
-  it('do not forget what they found because others restart, and begin anew with a new process', () => {
+  it('keep a wrong clock in memory when others restart, and compare again with a new process', () => {
     const cluster = new Cluster([1.05, 1, 1]);
     cluster.run(5_000);
     for (const id of [2, 3]) {
@@ -181,7 +181,7 @@ describe('nodes that compare their clocks', () => {
       cluster.run(500);
       expect(cluster.unfit).toEqual([1]);
     }
-    // Its monotonic clock went back to zero with the machine: nothing follows from that.
+    // Its monotonic clock went back to zero with the machine: that does not mean anything.
     cluster.setRate(1, 1);
     cluster.start(1);
     cluster.run(120_000);
@@ -198,13 +198,13 @@ describe('nodes that compare their clocks', () => {
     cluster.limitPpm = LIMIT_PPM;
     cluster.run(5_000);
     expect(cluster.unfit).toEqual([1]);
-    // Two of four others are no majority of five.
+    // Two of the four others are no majority of five.
     cluster.members = [1, 2, 3, 4, 5];
     cluster.run(1_100);
     expect(cluster.unfit).toEqual([]);
   });
 
-  it('estimate by how much each other clock differs', () => {
+  it('estimate the difference of each other clock', () => {
     const cluster = new Cluster([1.000_2, 1, 1.000_1]);
     cluster.run(60_000);
     const estimates = new Map(cluster.node(1).watch.estimates());
@@ -221,7 +221,7 @@ describe('nodes that compare their clocks', () => {
     ).toEqual([3]);
   });
 
-  it('believe no answer to another process, nor one of a stranger', () => {
+  it('ignore answers to another process, and those of unknown nodes', () => {
     const { watch } = new Cluster([1, 1, 1]).node(1);
     watch.tick();
     // Each of these claims that its clock ran for minutes in no time.

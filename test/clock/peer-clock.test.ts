@@ -6,7 +6,9 @@ import { clocksAt, roundTrip } from './round-trips.ts';
 
 const LIMIT_PPM = 500;
 
-/** One round trip a second, of these durations in turn. Says when which difference was found, in real time. */
+/**
+ * One round trip a second, of these durations in turn. Returns the differences that were found, with their real times.
+ */
 function watch(
   rates: readonly [number, number],
   seconds: number,
@@ -31,12 +33,12 @@ const delay = fc.oneof(
 const realTime = (real: number): number => real;
 
 describe('a clock compared with another one', () => {
-  it('is never found wrong while they differ by no more than the limit, whatever the network does', () => {
+  it('is never found wrong while they differ by no more than the limit, for any delays of the network', () => {
     const rate = fc.double({ min: 1, max: 1 + LIMIT_PPM / 1e6, noNaN: true });
     fc.assert(
       fc.property(
         fc.boolean(),
-        // Another speed for each stretch, with its round trips: when they begin, and how long the two ways take.
+        // Sections with different speeds, and the round trips in each: their starts, and the durations of both ways.
         fc.array(fc.tuple(rate, fc.double({ min: 1, max: 60_000, noNaN: true })), {
           minLength: 1,
           maxLength: 6,
@@ -53,7 +55,7 @@ describe('a clock compared with another one', () => {
             return reading + left;
           };
           const clocks = isOwn ? { own: varying, peer: realTime } : { own: realTime, peer: varying };
-          // In the order in which the answers come: some were overtaken.
+          // In the order in which the answers arrive, which may not be that of the questions.
           const arrived = trips.toSorted((a, b) => a[0] + a[1] + a[2] - (b[0] + b[1] + b[2]));
           const clock = new PeerClock();
           for (const [at, there, back] of arrived) {
@@ -87,12 +89,12 @@ describe('a clock compared with another one', () => {
     },
   );
 
-  it('gains no more between two round trips, while nothing is found, than both of them took', () => {
+  it('gains, while nothing is found, no more between two round trips than the duration of both', () => {
     fc.assert(
       fc.property(
         fc.double({ min: LIMIT_PPM, max: 100_000, noNaN: true }),
         fc.array(fc.tuple(delay, delay), { minLength: 2, maxLength: 60 }),
-        // For so long it runs well.
+        // The clock runs well for this time.
         fc.integer({ min: 0, max: 30_000 }),
         (ppm, delays, wellMillis) => {
           const own = (real: number): number => real + (Math.max(0, real - wellMillis) * ppm) / 1e6;
@@ -118,7 +120,7 @@ describe('a clock compared with another one', () => {
   });
 
   it.each([0.99, 0.9995, 1, 1.0004])(
-    'is found as soon if it ran at %d of its speed for an hour',
+    'is found just as soon after it ran at %d of its speed for an hour',
     (before) => {
       const clock = new PeerClock();
       const own = (real: number): number =>
@@ -134,23 +136,23 @@ describe('a clock compared with another one', () => {
     },
   );
 
-  it('is found again while it goes on, and a good while is needed to forget it', () => {
+  it('is found again while the difference lasts, and is forgotten only a good while later', () => {
     const found = watch([1.05, 1], 100);
     const again = found.slice(1).map(({ atMillis }, i) => atMillis - (found[i]?.atMillis ?? 0));
     expect(Math.max(...again)).toBeLessThan(5_000);
     for (const { atMillis, found: one } of found) {
-      // On the clock that is fast.
+      // Times of the fast clock.
       expect((one.forgottenMillis - 1e9) / 1.05 - atMillis).toBeGreaterThan(25_000);
     }
   });
 
-  it('counts as wrong for twice as long as that took to find, but not forever', () => {
+  it('counts as wrong for twice as long as it took to find out, but not forever', () => {
     const [slight] = watch([1.000_505, 1], 900);
     expect(slight?.atMillis).toBeGreaterThan(30_000);
     const countsMillis = (slight?.found.forgottenMillis ?? 0) - 1e9 - (slight?.atMillis ?? 0);
     expect(countsMillis).toBeGreaterThan(2 * (slight?.atMillis ?? 0) - 5_000);
     const clock = new PeerClock();
-    // The peer slept for a night.
+    // The machine of the peer slept for a night.
     const clocks = {
       own: (real: number): number => real,
       peer: (real: number): number => Math.min(real, 1_000),

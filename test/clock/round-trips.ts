@@ -7,7 +7,7 @@ export interface Clocks {
   readonly peer: (realMillis: number) => number;
 }
 
-/** Clocks that run at these speeds; where they begin does not matter. */
+/** Clocks that run at these speeds; their first readings do not matter. */
 export function clocksAt(ownRate: number, peerRate: number): Clocks {
   return { own: (real) => 1e9 + real * ownRate, peer: (real) => 5e6 + real * peerRate };
 }

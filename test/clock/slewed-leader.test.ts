@@ -14,7 +14,7 @@ const HOUR_MILLIS = 3_600_000;
 const HOURLY = { ...LOCAL_DEFAULTS, nodes: 1, partitions: 1, limit: 1, windowMillis: HOUR_MILLIS };
 const TICKS_TO_DECIDE = 20;
 
-/** A cluster of one node on virtual time, and when it granted, in real time. */
+/** A cluster of one node on virtual time, with the real times of its grants. */
 async function grantsOf(slewPpm: number, askedMillis: readonly number[]): Promise<number[]> {
   const queue: (() => void)[] = [];
   let realMillis = 0;
@@ -72,7 +72,7 @@ describe('under 1 per hour', () => {
       const [first = 0, second = 0, ...others] = await grantsOf(slewPpm, asked);
       expect(others).toEqual([]);
       expect(second - first).toBeGreaterThanOrEqual(HOUR_MILLIS);
-      // Nor much later: 600 ppm and what it is slewed by.
+      // Nor does it grant much later: 600 ppm more, plus the slew.
       expect(second - first).toBeLessThan(HOUR_MILLIS * (1 + 1_150 * 1e-6));
     }
   });

@@ -15,13 +15,13 @@ function utcOf(own: number, others: readonly (number | undefined)[], nowMillis =
 
 describe('wall clocks', () => {
   it.each([
-    ['one node believes itself', 5, [], 5],
-    ['the later one of two is alone', 5, [9], 5],
-    ['a single fast one of three is alone', 5, [9_000_000, 7], 7],
+    ['one node uses its own clock', 5, [], 5],
+    ['of two the later one is no majority', 5, [9], 5],
+    ['a single fast one of three is no majority', 5, [9_000_000, 7], 7],
     ['its own may be the fast one', 9_000_000, [5, 7], 7],
     ['two fast ones of three are a majority', 5, [9, 8], 8],
-    ['three of five are one', 5, [1, 2, 3, 4], 3],
-    ['two of four are none', 9, [9, 1, 2], 2],
+    ['three of five are a majority', 5, [1, 2, 3, 4], 3],
+    ['two of four are no majority', 9, [9, 1, 2], 2],
   ])('%s', (_, own, others, expected) => {
     expect(
       utcOf(
@@ -31,12 +31,12 @@ describe('wall clocks', () => {
     ).toBe(WALL + expected);
   });
 
-  it('say nothing while less than a majority of all nodes are heard', () => {
+  it('give no time while fewer than a majority of all nodes are heard', () => {
     expect(utcOf(WALL, [WALL, undefined, undefined])).toBeUndefined();
     expect(utcOf(WALL, [WALL, undefined])).toBe(WALL);
   });
 
-  it('run on after they were heard, and are forgotten after ten seconds', () => {
+  it('are assumed to run on after a reading, which is forgotten after ten seconds', () => {
     expect(utcOf(WALL + 90_000, [WALL, WALL - 5], 10_000)).toBe(WALL + 10_000);
     expect(utcOf(WALL + 90_000, [WALL, WALL - 5], 10_001)).toBeUndefined();
   });

@@ -9,7 +9,7 @@ const known = Array.from({ length: KNOWN }, (_, i) => `known-${i}`);
 const CLIENTS = 32;
 
 const LONG = { id: 'long', limit: 1_000, windowMillis: 3_600_000, clock: 'cluster' } as const;
-/** Nothing of it is forgotten before the flood is over, however slow a busy machine makes that. */
+/** A window that is longer than the flood takes, even on a busy machine, so that no user is forgotten meanwhile. */
 const FLOODED = { id: 'flooded', limit: 10, windowMillis: 3_600_000, clock: 'cluster' } as const;
 const SHORT_MILLIS = 6_000;
 
@@ -34,8 +34,8 @@ async function flood(cluster: TestCluster, refusalsWanted: number): Promise<Allo
 }
 
 /**
- * Asks again while the machine is too busy to decide. Want of room is an answer: it is what no user that is known may
- * hear.
+ * Repeats the request while the machine is too busy to decide. A refusal for lack of room is returned: known users must
+ * never get one.
  */
 async function decided(cluster: TestCluster, node: number, question: AllowQuestion): Promise<AllowResult> {
   return eventually('a decision', async () => {
@@ -61,7 +61,7 @@ describe('a flood of new users at nodes with a 90 MB heap', () => {
       rules: [LONG, FLOODED],
       partitions: 4,
       stateBytesMax: STATE_BYTES_MAX,
-      // However long a busy machine takes for the flood.
+      // A busy machine may take long for the flood.
       requestIdHorizonMillis: LONG.windowMillis,
     });
     for (const id of cluster.ids) {
@@ -80,12 +80,12 @@ describe('a flood of new users at nodes with a 90 MB heap', () => {
     await cluster.stop();
   });
 
-  it('is refused before memory is gone, and no node falls over', async () => {
+  it('is refused before the memory is full, and no node crashes', async () => {
     const others = await flood(cluster, 500);
     for (const other of others) expect(other).toMatchObject({ status: 503, body: { allowed: false } });
     expect(exits).toEqual([]);
     for (const id of cluster.ids) {
-      // Beyond the bound there is what was on its way when it was reached.
+      // Requests that were under way when the bound was reached may exceed it.
       expect(await metric(cluster, id, 'quorate_state_bytes')).toBeLessThan(STATE_BYTES_MAX * 1.25);
     }
     const refused = await Promise.all(
@@ -94,7 +94,7 @@ describe('a flood of new users at nodes with a 90 MB heap', () => {
     expect(Math.max(...refused)).toBeGreaterThan(100);
   });
 
-  it('does not shut out the users that are known, nor retries', async () => {
+  it('does not affect known users and retries', async () => {
     const answers = await Promise.all(known.map((userId, i) => decided(cluster, (i % 3) + 1, { userId })));
     expect(answers.map(({ status }) => status)).toEqual(known.map(() => 200));
     const retried = await decided(cluster, 3, first);
@@ -102,7 +102,7 @@ describe('a flood of new users at nodes with a 90 MB heap', () => {
     expect(exits).toEqual([]);
   });
 
-  it('is over when what it left is forgotten: then new users are taken again', async () => {
+  it('ends when its users are forgotten: then new users are granted again', async () => {
     let later = 0;
     const askLater = async (): Promise<AllowResult> => {
       later += 1;

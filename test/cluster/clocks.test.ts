@@ -13,7 +13,7 @@ describe('wall clocks that are wrong', () => {
     await cluster.stop();
   });
 
-  it('never free budget: an hour between nodes, jumps during failovers, and a restart of all', async () => {
+  it('never free budget: not with an hour between nodes, jumps during failovers, or a restart of all nodes', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: 2 });
     cluster.wallOffsetMillis.set(1, 0).set(2, HOUR_MILLIS).set(3, -HOUR_MILLIS);
     await cluster.startAll();
@@ -52,7 +52,7 @@ describe('wall clocks that are wrong', () => {
     for (const id of [1, 2, 3]) cluster.wallOffsetMillis.set(id, 7 * HOUR_MILLIS);
     await cluster.startAll();
     const before = new Map(users.map((user) => [user, grants.get(user)?.length ?? 0]));
-    // More than fits into two windows: it went on granting, window after window.
+    // More than fits into two windows, so the cluster continued to grant in each window.
     await eventually('all are granted something in three windows', () =>
       [...grants].every(([user, { length }]) => length > (before.get(user) ?? 0) + 2 * RULE.limit)
         ? true
@@ -63,7 +63,7 @@ describe('wall clocks that are wrong', () => {
 
     expect(cluster.fatalErrors).toEqual([]);
     for (const [user, observed] of grants) {
-      // Never more than the limit in one.
+      // No window contains more grants than the limit.
       expect({ user, violation: findOverGrant(observed, RULE.limit, RULE.windowMillis) }).toEqual({ user });
     }
   });

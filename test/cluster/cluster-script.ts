@@ -35,7 +35,7 @@ export class Session {
 
   /** Exit code, after the command has ended and all its output has arrived. */
   async ended(): Promise<number | null> {
-    const code = await eventually('it ends by itself', () => this.child.exitCode ?? undefined);
+    const code = await eventually('the command ends by itself', () => this.child.exitCode ?? undefined);
     await this.#closed;
     return code;
   }
@@ -86,7 +86,7 @@ export class ClusterScript {
    * Starts the script beside running nodes and waits until it ends. It repeats this if a paused node did not answer it.
    */
   async refused(...args: string[]): Promise<Session> {
-    return eventually('who runs answers in time', async () => {
+    return eventually('the running nodes answer in time', async () => {
       const session = this.start(...args);
       await session.ended();
       return /is in use by another program|pid unknown/.test(session.output) ? undefined : session;
@@ -99,7 +99,7 @@ export class ClusterScript {
     );
   }
 
-  /** By id. A node hears of the others' later than of themselves. */
+  /** Process ids by node id. A node learns the process ids of the others with a delay. */
   async pids(nodes: number): Promise<number[]> {
     return eventually('node 1 knows all process ids', async () => {
       const known = (await this.statusOf(1)).nodes.flatMap(({ pid }) => pid ?? []);

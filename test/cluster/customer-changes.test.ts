@@ -16,7 +16,7 @@ const DOCUMENT = [
     (tier) =>
       `  - { id: ${tier}, match: { tier: ${tier} }, key: customer, group: g, windows: { limit: 100000, per: day } }`,
   ),
-  // In partitions of their own, so that some requests are asked in several.
+  // Counted in other partitions, so that some requests need several.
   '  - { id: net, key: ip, windows: { limit: 100000, per: day } }',
 ].join('\n');
 
@@ -80,7 +80,7 @@ function asker(): number {
   return cluster.running[0] ?? 1;
 }
 
-/** Whether it was the tier at some time in between: from the start of its change to the end of the next one. */
+/** Whether the tier was in force at some time in between: from the start of its change to the end of the next one. */
 function mayBeOf(puts: readonly Put[], { rules, fromMillis, untilMillis }: Decided): boolean {
   return puts.some(({ tier, fromMillis: since }, i) => {
     const through = puts[i + 1]?.untilMillis ?? Infinity;
@@ -88,7 +88,7 @@ function mayBeOf(puts: readonly Put[], { rules, fromMillis, untilMillis }: Decid
   });
 }
 
-it('is decided by a tier that it had while the request was under way, whoever leads', async () => {
+it('is decided by a tier that was in force while the request was under way, also after a change of leader', async () => {
   const customer = 'a';
   const puts: Put[] = [await put(customer, TIERS[0]!)];
   const decided: Decided[] = [];
@@ -117,12 +117,15 @@ it('is decided by a tier that it had while the request was under way, whoever le
     // The leader at that time.
     if (i === TIERS.length / 2)
       await cluster.stopNode(
-        await eventually('who leads', () => cluster.leaderOf(asker(), `customer=${customer}`) || undefined),
+        await eventually(
+          'there is a leader',
+          () => cluster.leaderOf(asker(), `customer=${customer}`) || undefined,
+        ),
       );
     if (i > 0) puts.push(await put(customer, tier));
     const heldSince = performance.now();
     // On a busy machine a request may take longer than that.
-    await eventually('it was so for a while, and decided somebody', () =>
+    await eventually('the tier was in force for a while and decided a request', () =>
       performance.now() >= heldSince + HOLD_MILLIS && decided.some(({ rules }) => rules.includes(tier))
         ? true
         : undefined,

@@ -105,7 +105,7 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 describe('a tier', () => {
-  it('decides at every node as soon as it is answered, whatever the request says', async () => {
+  it('decides at every node once its change is answered, and overrides a tier in the request', async () => {
     for (const node of NODES)
       expect((await allow(node, { customer: 'ada', tier: 'pro' })).body.rule).toBe('pro/day');
     expect((await say(1, 'PUT', '/v1/customers/ada', { tier: 'free' })).status).toBe(200);
@@ -118,13 +118,17 @@ describe('a tier', () => {
     expect(await say(3, 'GET', '/v1/customers/ada')).toMatchObject({ status: 200, body: { tier: 'free' } });
   });
 
-  it('is changed for the version that is named, and by nobody else', async () => {
-    const { etag, changed } = await eventually('a change for a version that nobody lost', async () => {
-      const first = await say(1, 'PUT', '/v1/customers/joe', { tier: 'pro' });
-      const second = await call(2, 'PUT', '/v1/customers/joe', { tier: 'free' }, first.etag ?? '');
-      // The change may have been made nevertheless. Then the version has changed, and the next attempt reads it again.
-      return second.status === 503 ? undefined : { etag: first.etag ?? '', changed: second };
-    });
+  it('is changed only if the request names its current version', async () => {
+    const { etag, changed } = await eventually(
+      'a change for a version whose request got an answer',
+      async () => {
+        const first = await say(1, 'PUT', '/v1/customers/joe', { tier: 'pro' });
+        const second = await call(2, 'PUT', '/v1/customers/joe', { tier: 'free' }, first.etag ?? '');
+        // The change may have been made nevertheless. Then the version has changed, and the next attempt reads it
+        // again.
+        return second.status === 503 ? undefined : { etag: first.etag ?? '', changed: second };
+      },
+    );
     expect(changed.status).toBe(200);
     expect(await say(3, 'PUT', '/v1/customers/joe', { tier: 'gold' }, etag)).toMatchObject({
       status: 412,
@@ -136,7 +140,7 @@ describe('a tier', () => {
 });
 
 describe('a block', () => {
-  it('denies everything of a customer at every node, from the answer on, until it is taken back', async () => {
+  it('denies all requests of a customer at every node, from the answer on, until it is removed', async () => {
     for (const node of NODES) expect((await allow(node, { customer: 'eve' })).status).toBe(200);
     await say(2, 'PUT', '/v1/customers/eve', { blocked: true });
     for (const node of NODES) {
@@ -149,7 +153,7 @@ describe('a block', () => {
     for (const node of NODES) expect((await allow(node, { customer: 'eve' })).status).toBe(200);
   });
 
-  it('ends by itself at every node, and tells until when', async () => {
+  it('ends by itself at every node, and the denial reports its end', async () => {
     await say(2, 'PUT', '/v1/customers/ed', { blocked: true, durationMillis: 60_000 });
     const blocked = await say(1, 'PUT', '/v1/keys/customer=ed/block', { durationMillis: 8_000 });
     for (const node of NODES) {
@@ -166,7 +170,7 @@ describe('a block', () => {
     expect(body.blockedUntilMillis).toBeUndefined();
   });
 
-  it('is for a key that any rule counts by, as well', async () => {
+  it('is also possible for a key that any rule counts by', async () => {
     await say(1, 'PUT', `/v1/keys/${encodeURIComponent('ip=10.9.9.9')}/block`);
     for (const node of NODES) expect((await allow(node, { ip: '10.9.9.9' })).status).toBe(403);
     await say(1, 'DELETE', `/v1/keys/${encodeURIComponent('ip=10.9.9.9')}/block`);
@@ -174,7 +178,7 @@ describe('a block', () => {
   });
 });
 
-describe('a limit of a customer of its own', () => {
+describe('a limit for one customer', () => {
   it('binds at once when it is lowered under load', async () => {
     let granted = 0;
     let isLowered = false;
@@ -207,7 +211,7 @@ describe('a limit of a customer of its own', () => {
 });
 
 describe('a reset', () => {
-  it('forgets what a customer was granted', async () => {
+  it('forgets the grants of a customer', async () => {
     await say(1, 'PUT', '/v1/customers/max', { tier: 'free' });
     expect(await grantsOf('max', 9)).toBe(5);
     expect((await say(2, 'POST', `/v1/keys/${encodeURIComponent('customer=max')}/reset`)).status).toBe(200);
@@ -215,12 +219,15 @@ describe('a reset', () => {
   });
 });
 
-describe('all of it', () => {
-  it('outlives its leader, and a restart of every node', async () => {
+describe('a customer record', () => {
+  it('survives the loss of its leader and a restart of every node', async () => {
     await say(1, 'PUT', '/v1/customers/ida', { tier: 'free', overrides: [{ rule: 'free/day', limit: 3 }] });
     await say(1, 'PUT', '/v1/customers/bad', { blocked: true });
     expect(await grantsOf('ida', 2)).toBe(2);
-    const leader = await eventually('who leads', () => cluster.leaderOf(1, 'customer=ida') || undefined);
+    const leader = await eventually(
+      'there is a leader',
+      () => cluster.leaderOf(1, 'customer=ida') || undefined,
+    );
     await cluster.stopNode(leader);
     expect(await grantsOf('ida', 4)).toBe(1);
     for (const node of cluster.running) expect((await allow(node, { customer: 'bad' })).status).toBe(403);

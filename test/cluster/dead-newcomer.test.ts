@@ -10,38 +10,38 @@ const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request'
 const PARTITIONS = 96;
 const [DEAD, HEALTHY] = [4, 5];
 
-describe('two newcomers at once, of which one never comes', () => {
+describe('two nodes that are added at once, if one never starts', () => {
   let cluster: InProcessCluster;
   afterEach(async () => {
     await cluster.stop();
   });
 
-  it('get everything to the other one that needs that one only', async () => {
+  it('do not delay partitions that move only to the node that runs', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: PARTITIONS });
     await cluster.startAll();
     const [http = 0, peer = 0] = await freePorts(2);
     await cluster.accepted({ add: nodeAt(DEAD, http, peer) });
     await cluster.accepted({ add: await cluster.join(HEALTHY) });
     const { core } = cluster.node(HEALTHY);
-    const meant = await eventually('node 5 knows what it should hold', () => {
+    const meant = await eventually('node 5 knows which partitions it should hold', () => {
       if (core.meta.state?.version !== 3) return undefined;
       const all = Array.from({ length: PARTITIONS }, (_, partition) => core.placement.replicasOf(partition));
       return all.flatMap((nodes, i) => (nodes.includes(HEALTHY) && !nodes.includes(DEAD) ? [i] : []));
     });
     expect(meant.length).toBeGreaterThan(10);
-    const arrived = await eventually('they have arrived', () => {
+    const arrived = await eventually('these partitions have moved', () => {
       const there = meant.filter((partition) =>
         core.raft.configOf(groupOfPartition(partition))?.voters.includes(HEALTHY),
       );
       return there.length === meant.length ? there : undefined;
     });
     expect(arrived).toEqual(meant);
-    // The dead one is nowhere, so nothing waits for its copy either.
+    // The dead node holds no replica, so no partition waits for its copy.
     const voters = [1, 2, 3].flatMap((id) =>
       meant.map((partition) => cluster.node(id).core.raft.configOf(groupOfPartition(partition))?.learners),
     );
     expect(voters.flat()).not.toContain(DEAD);
-    // Removed again, though it never came, it holds up nothing at all.
+    // It is removed again although it never started. Now no partition waits for it.
     await cluster.change({ remove: DEAD });
     const settled = await eventually('version 4 is settled', () => {
       const { state } = cluster.node(1).core.meta;

@@ -20,7 +20,7 @@ const TOLERANCE_MILLIS = 20 + 25;
 
 const ROUNDS_MAX = 20;
 
-/** A response has been handed to the system. */
+/** The process has passed the response to the operating system. */
 const WRITTEN = 'http.server.response.finish';
 
 interface Seen {
@@ -36,7 +36,7 @@ interface AskOptions {
   readonly made?: (request: ClientRequest) => void;
 }
 
-/** Asks with a patience of its own, on a connection of `agent`, or on a new one. */
+/** Sends a request with its own timeout, on a connection of `agent` or on a new one. */
 async function ask(
   port: number,
   userId: string,
@@ -87,9 +87,9 @@ interface Stopped {
 async function stopLeader(cluster: TestCluster, leader: number, agent: Agent): Promise<Stopped> {
   const follower = cluster.ids.find((id) => id !== leader) ?? 0;
   const [leaderPort, followerPort] = [cluster.port(leader), cluster.port(follower)];
-  // Connections that are there already, and are kept. What a busy machine was too slow for is decided before what it
-  // grants then.
-  const remainingBefore = await eventually('ten grants on connections that are kept', async () => {
+  // Opens the kept connections. Requests that a busy machine was too slow for are decided before the grants of this
+  // step.
+  const remainingBefore = await eventually('ten grants on kept connections', async () => {
     const warm = await Promise.all(Array.from({ length: 10 }, () => ask(leaderPort, 'ada', agent)));
     return warm.every(({ status }) => status === 200)
       ? Math.min(...warm.map(({ body }) => body?.remaining ?? LIMIT))
@@ -110,7 +110,7 @@ async function stopLeader(cluster: TestCluster, leader: number, agent: Agent): P
   await delay(1_500);
   cluster.signal(leader, 'SIGCONT');
   const seen = await Promise.all(questions);
-  // Under one id: an attempt that a busy machine is too slow for may be charged, and is no request of before.
+  // All attempts have one id: an attempt that a busy machine is too slow for may be charged, and must count once.
   const requestId = randomUUID();
   const remainingAfter = await eventually('a grant after the stop', async () => {
     const { status, body } = await ask(leaderPort, 'ada', agent, { requestId });
@@ -127,8 +127,8 @@ describe('a node that was stopped for longer than the deadline', () => {
     await cluster?.stop();
   });
 
-  it('executes none of the requests it finds in its sockets', async () => {
-    // The stop is shorter than an election, so that the leader is one still when it goes on.
+  it('executes none of the requests that waited in its sockets', async () => {
+    // The pause is shorter than an election timeout, so the leader still leads when it continues.
     cluster = await TestCluster.start({
       rules: [RULE],
       partitions: 1,
@@ -138,7 +138,7 @@ describe('a node that was stopped for longer than the deadline', () => {
       const before = await leadership(cluster);
       const stopped = await stopLeader(cluster, before.leader, agent);
       const after = await leadership(cluster);
-      // On a busy machine another may lead meanwhile, and decide: that says nothing of who was stopped.
+      // On a busy machine another node may become leader and decide. Such a round proves nothing about the paused node.
       if (after.leader !== before.leader || after.term !== before.term) continue;
       expect(stopped.seen.map(({ status }) => status)).toEqual(stopped.seen.map(() => 503));
       expect(
@@ -151,7 +151,7 @@ describe('a node that was stopped for longer than the deadline', () => {
   });
 });
 
-describe('a process whose loop is held up', () => {
+describe('a process whose event loop is blocked', () => {
   let cluster: InProcessCluster | undefined;
   const agent = new Agent({ keepAlive: true });
   let written: ((message: unknown) => void) | undefined;
@@ -161,7 +161,7 @@ describe('a process whose loop is held up', () => {
     await cluster?.stop();
   });
 
-  it('grants nothing after the deadline of a request, as its socket sees it', async () => {
+  it('grants nothing after the deadline of a request, measured at the socket of the client', async () => {
     const deadlineMillis = 300;
     cluster = await InProcessCluster.create({
       rules: [RULE],
@@ -185,12 +185,12 @@ describe('a process whose loop is held up', () => {
     subscribe(WRITTEN, onWritten);
     written = onWritten;
     let refused = 0;
-    // On a machine that is slow itself, everything may be late: then it is tried again.
+    // On a slow machine everything may be late: then the test repeats.
     for (let round = 0; round < ROUNDS_MAX && (grantedAfter.length <= 20 || refused <= 40); round += 1) {
       for (const holdMillis of [0, 100, 200, 250, 280, 290, 300, 320, 400, 700]) {
         sentMillis = performance.now();
         const questions = Array.from({ length: 20 }, () => ask(port, `user-${holdMillis}`, agent));
-        // They are in the sockets of the server, and it does not come to read them.
+        // The requests are in the sockets of the server, which cannot read them while its event loop is blocked.
         for (let i = 0; i < 5; i += 1) await new Promise((resolve) => process.nextTick(resolve));
         while (performance.now() - sentMillis < holdMillis);
         const seen = await Promise.all(questions);

@@ -56,7 +56,10 @@ describe('a cluster with a document of rules', () => {
     });
   }
 
-  /** Asks again while nobody can decide: what counts has an id, as an attempt may have counted that nobody answered. */
+  /**
+   * Repeats a request while no node can decide. A request that counts has an id, because an unanswered attempt may
+   * have counted.
+   */
   async function ask(i: number, body: unknown): Promise<{ readonly status: number; readonly body: Body }> {
     const id = cluster.ids[i % cluster.ids.length] ?? 1;
     let status = 503;
@@ -79,7 +82,7 @@ describe('a cluster with a document of rules', () => {
   }
 
   async function remaining(key: string, rule: string): Promise<number> {
-    return eventually(`how ${key} stands`, async () => {
+    return eventually(`the status of ${key}`, async () => {
       const response = await fetch(
         url(1, `/v1/keys/${encodeURIComponent(key)}?rule=${encodeURIComponent(rule)}`),
       );
@@ -94,7 +97,7 @@ describe('a cluster with a document of rules', () => {
     return left.reduce((sum, one) => sum + limit - one, 0);
   }
 
-  it('tells its definitions, and what the limiter keeps of them', async () => {
+  it('reports its definitions, and the limits that the limiter keeps for them', async () => {
     version = await putDocument(
       [2, 1, 3].map((id) => cluster.port(id)),
       DOCUMENT,
@@ -116,7 +119,7 @@ describe('a cluster with a document of rules', () => {
     });
     await Promise.all(clients);
     const granted = answers.filter(({ status }) => status === 200);
-    // Reservations that are given back a moment later may deny others: never more, and some less.
+    // Reservations that are given back a moment later may deny others, so there may be fewer grants, but never more.
     expect(granted.length).toBeLessThanOrEqual(NETWORK_LIMIT);
     expect(granted.length).toBeGreaterThan(LIMIT - CLIENTS);
     expect(granted[0]?.body.limits?.map(({ rule }) => rule)).toEqual([
@@ -159,19 +162,19 @@ describe('a cluster with a document of rules', () => {
       .toBe(LIMIT - 2);
   });
 
-  it('lets go what no rule limits', async () => {
+  it('grants requests that no rule limits', async () => {
     expect(await ask(1, { descriptors: { tenant: 'acme' } })).toEqual({
       status: 200,
       body: { allowed: true, unlimited: true, rulesVersion: version },
     });
   });
 
-  it('gives back by descriptors what lies with the first limit, and says what it keeps elsewhere', async () => {
+  it('refunds by descriptors the grants of the first limit, and reports the grants that the other limits keep', async () => {
     const descriptors = { ip: '10.8.0.1' };
     const asked = { descriptors, userId: 'amy', requestId: 'back' };
     const granted = await ask(0, asked);
     expect(granted).toMatchObject({ status: 200, body: { rulesVersion: version } });
-    // It is done once, and a repeated request gets the same answer.
+    // The refund happens once, and a repeated request gets the same answer.
     const response = await eventually('a refund', async () => {
       const answered = await fetch(url(2, '/v1/refunds'), {
         method: 'POST',
@@ -182,7 +185,7 @@ describe('a cluster with a document of rules', () => {
     });
     const reported = (await response.json()) as { readonly kept: readonly { readonly rule: string }[] };
     expect([response.status, reported]).toMatchObject([200, { refunded: true, rulesVersion: version }]);
-    // Keys that are not kept are free again.
+    // The keys whose grants were refunded have room again.
     const kept = reported.kept.map(({ rule }) => rule);
     expect(await remaining('user=amy', 'user')).toBe(LIMIT);
     const ofNetwork = await remaining('ip/24/64=10.8.0.0', 'network/hour');
@@ -191,7 +194,7 @@ describe('a cluster with a document of rules', () => {
     expect(await ask(1, asked)).toMatchObject({ status: 422 });
   });
 
-  it('answers a repeated id the same, charged once', async () => {
+  it('answers a repeated id with the same answer and charges it once', async () => {
     const body = { descriptors: { user: 'zoe' }, requestId: 'same' };
     const first = await ask(0, body);
     expect(first.status).toBe(200);
@@ -202,7 +205,7 @@ describe('a cluster with a document of rules', () => {
     });
   });
 
-  it('decides by other rules from the moment that their change is answered', async () => {
+  it('decides by new rules from the moment that their change is answered', async () => {
     const lowered = DOCUMENT.replace(`limit: ${LIMIT}`, 'limit: 2').replace('ip/24/64', 'ip');
     // 202: some partition still decides by the others.
     await expect.poll(async () => (await put(lowered)).status, { timeout: WAIT_MILLIS_MAX }).toBe(200);
@@ -214,7 +217,7 @@ describe('a cluster with a document of rules', () => {
     expect(await remaining('ip=10.8.0.1', 'network/hour')).toBeLessThan(NETWORK_LIMIT);
   });
 
-  it('says of a bad document where it is wrong, and changes nothing', async () => {
+  it('refuses a wrong document, names the position of the mistake, and changes nothing', async () => {
     const response = await put('rules:\n  - { id: a, key: user, windows: { limit: -1, per: minute } }\n');
     expect(response.status).toBe(400);
     const { error } = (await response.json()) as Body;

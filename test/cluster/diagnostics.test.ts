@@ -31,7 +31,7 @@ function logged(msg: string): Record<string, unknown>[] {
     .filter((line) => String(line['msg']).startsWith(msg));
 }
 
-it('a heap snapshot holds what the node remembers, and its log says before and after what it cost', async () => {
+it('a heap snapshot contains the state of the node, and the log has a line before it and a line with its cost after it', async () => {
   const user = 'who-is-in-memory';
   await decidedAt(cluster.port(1), { userId: user });
   const response = await post('heap-snapshot');
@@ -41,7 +41,7 @@ it('a heap snapshot holds what the node remembers, and its log says before and a
   expect(snapshot.node_count).toBeGreaterThan(10_000);
   expect(strings.some((each) => each.includes(user))).toBe(true);
   expect(logged('taking a heap snapshot')).toHaveLength(1);
-  const [after] = await eventually('the log says that it was given', () => {
+  const [after] = await eventually('the log says that the snapshot was sent', () => {
     const lines = logged('diagnosis sent');
     return lines.length > 0 ? lines : undefined;
   });
@@ -52,10 +52,12 @@ it('a heap snapshot holds what the node remembers, and its log says before and a
   await decidedAt(cluster.port(1), { userId: user });
 });
 
-it('a CPU profile takes the seconds that were asked for, alone, and the node decides meanwhile', async () => {
+it('a CPU profile takes the requested seconds, no second profile may run, and the node decides meanwhile', async () => {
   const startedMillis = performance.now();
   const profiled = post('cpu-profile?seconds=3');
-  await eventually('it is being taken', async () => (logged('taking a CPU profile')[0] ? true : undefined));
+  await eventually('the profile is being taken', async () =>
+    logged('taking a CPU profile')[0] ? true : undefined,
+  );
   expect((await post('cpu-profile?seconds=1')).status).toBe(409);
   expect((await post('heap-snapshot')).status).toBe(409);
   await decidedAt(cluster.port(1), { userId: 'ada' });
@@ -74,16 +76,16 @@ it('a CPU profile takes the seconds that were asked for, alone, and the node dec
   expect(profile.endTime - profile.startTime).toBeGreaterThan(2_900_000);
 });
 
-it('a profile ends with the client that asked for it, and another may be taken', async () => {
+it('a profile ends when its client disconnects, and another may be taken', async () => {
   const before = logged('taking a CPU profile').length;
   const left = request(urlOf('cpu-profile?seconds=60'), { method: 'POST' });
   left.on('error', () => {});
   left.end();
-  await eventually('it is being taken', () =>
+  await eventually('the profile is being taken', () =>
     logged('taking a CPU profile').length > before ? true : undefined,
   );
   left.destroy();
-  await eventually('it is broken off', () => logged('diagnosis aborted')[0]);
+  await eventually('the profile is aborted', () => logged('diagnosis aborted')[0]);
   expect((await post('cpu-profile?seconds=1')).status).toBe(200);
 });
 
@@ -93,7 +95,7 @@ it('a node that stops does not wait for a profile', async () => {
     ({ status }) => status,
     () => 'broken off',
   );
-  await eventually('it is being taken', () =>
+  await eventually('the profile is being taken', () =>
     logged('taking a CPU profile').length > before ? true : undefined,
   );
   cluster.signal(1, 'SIGTERM');

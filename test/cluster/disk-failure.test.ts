@@ -4,7 +4,7 @@ import type { LogStore } from '../../raft/driver/store.ts';
 import { eventually } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 
-/** Longer than a test takes on any machine: what is granted counts, and is remembered, until its end. */
+/** Longer than the test takes on any machine, so that grants count and stay remembered until its end. */
 const LONG_MILLIS = 3_600_000;
 const RULE = { id: 'default', limit: 100, windowMillis: LONG_MILLIS, clock: 'request' } as const;
 
@@ -42,7 +42,7 @@ describe('a disk that fails', () => {
     await cluster.stop();
   });
 
-  it('stops its node at the first error, says nothing more, and loses no acknowledged grant', async () => {
+  it('stops its node at the first error: the node sends nothing more, and no acknowledged grant is lost', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE] });
     const disk = failingDisk();
     await cluster.startNode(1, disk.wrap);
@@ -51,7 +51,7 @@ describe('a disk that fails', () => {
     await cluster.ready();
     let granted = 0;
     for (let i = 0; i < 50; i += 1) {
-      // On a busy machine an attempt may count that nobody answered in time: under its id it counts once.
+      // On a busy machine an attempt without a timely answer may count. All attempts have one id, so they count once.
       const decision = await eventually('a decision', async () => {
         const answer = await cluster.allow((i % 3) + 1, { userId: 'ada', requestId: `r${i}` });
         return answer.kind === 'decision' ? answer.decision : undefined;
@@ -68,7 +68,7 @@ describe('a disk that fails', () => {
     });
     expect(cluster.fatalErrors).toHaveLength(1);
     expect(cluster.fatalErrors[0]?.node).toBe(1);
-    // Exactly one write failed: it was not tried again.
+    // Exactly one write failed: the node did not repeat it.
     expect(disk.failures()).toBe(1);
 
     // A real process ends now. Its peers continue with everything it acknowledged.

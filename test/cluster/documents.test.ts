@@ -38,7 +38,7 @@ async function apply(document: string): Promise<void> {
 
 let requests = 0;
 
-/** Under an id of its own, so that what a busy machine could not decide in time can be asked again. */
+/** Each request has its own id, so it can be repeated if a busy machine could not decide it in time. */
 async function ask(descriptors: Readonly<Record<string, string>>, cost = 1): Promise<Body> {
   requests += 1;
   const request = { descriptors, cost, requestId: `r${requests}` };
@@ -58,7 +58,7 @@ async function ask(descriptors: Readonly<Record<string, string>>, cost = 1): Pro
 }
 
 async function remaining(key: string, rule: string): Promise<number> {
-  return eventually(`how ${key} stands`, async () => {
+  return eventually(`the status of ${key}`, async () => {
     const response = await fetch(
       `${url}/v1/keys/${encodeURIComponent(key)}?rule=${encodeURIComponent(rule)}`,
     );
@@ -86,18 +86,18 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
     expect(await ask(enterprise)).toMatchObject({ allowed: false, rule: 'tier/enterprise/minute' });
   });
 
-  it('are those of the endpoint besides, and the strictest decides (002-03, 002-16)', async () => {
+  it('include those of the endpoint, and the strictest decides (002-03, 002-16)', async () => {
     const reports = { customer: 'kim', tier: 'free', endpoint: '/api/v1/reports' };
     expect(await ask(reports, 10)).toMatchObject({ allowed: true, rule: 'endpoint//api/v1/reports/minute' });
     expect(await ask(reports)).toMatchObject({ allowed: false, rule: 'endpoint//api/v1/reports/minute' });
-    // The denial was charged to none of them.
+    // The denied request was charged to none of the limits.
     expect(await ask({ customer: 'kim', tier: 'free' })).toMatchObject({
       allowed: true,
       limits: [{ remaining: 89 }, { remaining: 9_989 }],
     });
   });
 
-  it('are those of the customer before its tier, with its burst, and else the default', async () => {
+  it('are those of the customer instead of its tier, with its burst, and otherwise the default', async () => {
     const customer = { customer: 'cust_enterprise_123', tier: 'enterprise' };
     expect(await ask(customer, 1_000)).toMatchObject({
       allowed: true,
@@ -110,7 +110,7 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
   });
 });
 
-/** @param isMaintained whether nobody is granted anything, before all other rules */
+/** @param isMaintained whether a maintenance rule with the highest priority denies everybody */
 function ofOneGroup(isMaintained: boolean): string {
   return `
 rules:
@@ -135,7 +135,7 @@ describe('rules of one group', () => {
 });
 
 describe('keys that rules make', () => {
-  it('are of several attributes, and tell how they stand (001-12, 003-01)', async () => {
+  it('combine several attributes, and each key has its own status (001-12, 003-01)', async () => {
     await apply('rules: [{ id: pair, key: [user, region], windows: { limit: 2, per: hour } }]');
     expect(await ask({ user: 'ada', region: 'eu' }, 2)).toMatchObject({ allowed: true });
     expect(await ask({ user: 'ada', region: 'eu' })).toMatchObject({ allowed: false, rule: 'pair/hour' });
@@ -144,7 +144,7 @@ describe('keys that rules make', () => {
     expect(await remaining('region=us,user=ada', 'pair/hour')).toBe(1);
   });
 
-  it('hold together who changes the key of an account, by address (002-19, 002-25)', async () => {
+  it('limit by address a client that switches the API keys of an account (002-19, 002-25)', async () => {
     await apply(`
 rules:
   - { id: key, key: apiKey, windows: { limit: 2, per: hour } }
@@ -165,12 +165,12 @@ async function change(method: string, id: string, body?: object): Promise<number
 }
 
 /**
- * Repeats a change. An answer before it is in force everywhere also means it was made, so the repetition changes
- * nothing.
+ * Repeats a change. It is made even if the answer says that it is not in force everywhere yet, so the repetition
+ * changes nothing.
  */
 async function takenOut(id: string): Promise<void> {
   let attempts = 0;
-  await eventually('the rule is taken out', async () => {
+  await eventually('the rule is removed', async () => {
     attempts += 1;
     const status = await change('DELETE', id);
     return status === 200 || (status === 404 && attempts > 1) ? true : undefined;
@@ -180,7 +180,7 @@ async function takenOut(id: string): Promise<void> {
 describe('one rule of a document', () => {
   const rule = { key: 'user', windows: { limit: 5, per: 'day' } };
 
-  it('is added, told, changed with what it granted, and taken out; the others stay (001-10)', async () => {
+  it('is added, reported, changed without losing its grants, and removed; the others stay (001-10)', async () => {
     await apply(JSON.stringify({ rules: [{ id: 'others', key: 'ip', windows: { limit: 3, per: 'day' } }] }));
     expect(await ask({ user: 'eve' })).toMatchObject({ allowed: true });
     await expect

@@ -7,7 +7,7 @@ import { eventually, TestCluster } from './harness.ts';
 import { PersistentClients } from './persistent-clients.ts';
 
 const RULE = { id: 'default', limit: 25, windowMillis: 600_000, clock: 'cluster' } as const;
-/** Later than the change of the cluster as a rule, and earlier than its end. */
+/** Usually after the cluster has recorded the drain and before the drain has ended. */
 const KILL_MILLIS_MAX = 120;
 /** Answers that clients may get while a node was killed or is drained. */
 const EXPLAINED = new Set(['draining', 'no_leader', 'unknown_outcome', 'deadline', 'starting']);
@@ -33,7 +33,7 @@ describe('a node that is drained while nodes are killed', () => {
     return `${response.status} ${status} ${leads ?? ''}`.trim();
   }
 
-  it('is drained in the end, also after it was killed, and no grant is told too many', async () => {
+  it('is drained in the end, also after it was killed, and clients get no grant too many', async () => {
     const clients = new PersistentClients(8, () => cluster.ids.map((id) => cluster.port(id)));
     for (const [victim, asked] of [
       [2, 1],

@@ -13,9 +13,9 @@ const TENANT_LIMIT = 30;
 const WORKERS = 4;
 const USERS = ['ada', 'bob', 'eve'];
 const PARTITIONS = 4;
-/** A machine with much else to do is none that cannot decide. */
+/** Long, so that a busy machine still decides in time. */
 const PATIENT = { requestDeadlineMillis: 3_000 };
-// Nothing slides out of an hour while this runs.
+// The window is an hour, so no grant leaves it during the test.
 const DOCUMENT = `
 domain: edge
 descriptors:
@@ -103,9 +103,9 @@ describe('a cluster behind a gateway', () => {
     });
   }
 
-  // As AI gateways use it: a look before, and the tokens afterwards. They did not fit, so they were charged nowhere,
-  // and each look was OK.
-  it('owes what was used under a rule that is post-paid, and looks are over the limit from then on', async () => {
+  // AI gateways peek before a request and charge its tokens afterwards. Regression test: tokens that did not fit were
+  // charged nowhere, so each peek was OK.
+  it('charges used tokens beyond the limit of a post-paid rule, and peeks are over the limit from then on', async () => {
     const reported = [await usedOf(0), await usedOf(1_500), await usedOf(0), await usedOf(200)];
     expect(reported).toMatchObject([
       { overallCode: 'OK', statuses: [{ limitRemaining: 1_000 }] },
@@ -115,9 +115,9 @@ describe('a cluster behind a gateway', () => {
     ]);
   });
 
-  it('is over the limit at a cost that does not fit, also into one of several, and nothing is charged', async () => {
+  it('is over the limit if the cost does not fit into one of its limits, and then nothing is charged', async () => {
     let tenants = 0;
-    const answer = await eventually('an answer to what fits', async () => {
+    const answer = await eventually('an answer to a cost that fits', async () => {
       // A request without an answer may have counted. Then the test repeats with a tenant without any charge.
       tenants += 1;
       const tenant = `beta${tenants}`;
@@ -140,7 +140,7 @@ describe('a cluster behind a gateway', () => {
     });
   });
 
-  it('grants nobody too much while the leader of a limit is killed, and goes on denying after it', async () => {
+  it('grants no more than the limit while its leader is killed, and still denies afterwards', async () => {
     const granted = new Map(USERS.map((user) => [user, 0]));
     let denied = 0;
     let isKilled = false;
@@ -171,7 +171,7 @@ describe('a cluster behind a gateway', () => {
     expectNoneTooMany();
 
     const survivor = cluster.ids.find((id) => id !== victim) ?? 0;
-    // Reservations of denied requests may have been given back since, so that many may still be granted first.
+    // Reservations of denied requests may have been given back since, so some requests may be granted first.
     const note = (user: string): undefined => {
       granted.set(user, (granted.get(user) ?? 0) + 1);
       expectNoneTooMany();

@@ -15,7 +15,7 @@ const LIMIT = 12;
 const PARTITIONS = 4;
 const DENIALS_MIN = 3;
 const PAUSE_MILLIS = 10;
-/** Nobody else who asks from here has the same address. */
+/** An address that no other client of this test has. */
 const ADDRESS = '127.0.0.1';
 
 type Outcome = 'granted' | 'denied' | 'undecided';
@@ -55,7 +55,7 @@ describe('a cluster of which a leader is killed', () => {
           (error: unknown) => error,
         );
         if (!Array.isArray(answer)) {
-          // Nobody decided, or the connection went with its node.
+          // No node decided, or the connection broke because its node was killed.
           expect(String(answer)).toMatch(/UNAVAILABLE|ECONN|EPIPE|onnection|MaxRetries/);
           return 'undecided';
         }
@@ -144,7 +144,7 @@ describe('a cluster of which a leader is killed', () => {
     };
   }
 
-  /** Asks until it was denied often enough after the kill: half of the limit before it, all else after it. */
+  /** Sends half of the limit before the kill, and then requests until enough were denied after it. */
   async function drive(client: Client): Promise<Record<Outcome, number>> {
     const seen = { granted: 0, denied: 0, undecided: 0 };
     let asked = 0;
@@ -156,7 +156,7 @@ describe('a cluster of which a leader is killed', () => {
     // Requests without an answer may have counted, so a denial may come earlier.
     while (seen.granted < LIMIT / 2 && seen.denied === 0) await ask();
     const partition = partitionOfSlot(keySlot(client.key), PARTITIONS);
-    const leader = await eventually('who leads', async () => {
+    const leader = await eventually('there is a leader', async () => {
       const { partitions } = await cluster.status();
       return partitions[partition]?.leader || undefined;
     });

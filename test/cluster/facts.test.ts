@@ -63,7 +63,7 @@ describe('a restart', () => {
       /created with founders 1 \(.*5 \(\w+\), but this node is configured with 1 \(.*4 \(\w+\): /,
     ],
     [
-      'with a founder that came later',
+      'with a founder that joined later',
       ({ founders }) => ({ founders: [...founders, { id: 6, incarnation: '6'.repeat(32) }] }),
       /but this node is configured with .*, 6 \(6{32}\)/,
     ],
@@ -84,19 +84,19 @@ describe('a restart', () => {
     expect(await refusal()).toEqual({ message: expect.stringMatching(sentence) as string, exitCode: 64 });
   });
 
-  it('that is refused is a process that ends, with nothing else to say', async () => {
+  it('that is refused ends the process and prints only the refusal', async () => {
     await edit(() => ({ clusterId: 'another' }));
     const log = join(directory, 'logs', 'node-1.log');
     await rm(log, { force: true });
     const { code } = await startNodeProcess(directory, 1).exited;
     const lines = (await readFile(log, 'utf8')).trim().split('\n');
-    // In its log it says before that a cluster on loopback is open.
+    // Its log also has the earlier line that a cluster on loopback is open.
     const [said = '', ...more] = lines.filter((line) => !line.startsWith('{'));
     expect({ code, more }).toEqual({ code: 64, more: [] });
     expect(said).toMatch(/^quorate: .*created with clusterId .*configured with another/);
   });
 
-  it('with the right file, in another order, works after all that', async () => {
+  it('with the correct file in another order works afterwards', async () => {
     const { founders, nodes } = config;
     const shuffled = { ...config, founders: founders.toReversed(), nodes: nodes.toReversed().slice(1) };
     await writeFile(join(directory, 'cluster.json'), JSON.stringify(shuffled));

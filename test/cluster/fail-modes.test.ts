@@ -83,10 +83,10 @@ describe('a cluster of which one node of three is left', () => {
     return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as { msg?: string });
   }
 
-  it('decides by the log while there is a majority, whatever the fail modes', async () => {
+  it('decides by the log while there is a majority, with any fail mode', async () => {
     for (const mode of ['closed', 'open', 'local']) {
       const { body } = await eventually('a decision', async () => {
-        // Under one id: what was late, and answered by a fail mode, is charged once.
+        // All attempts have one id: a late one that a fail mode answered is charged once.
         const answer = await ask({ descriptors: { mode, user: 'ada' }, requestId: mode });
         return answer.body.decided === undefined ? undefined : answer;
       });
@@ -110,7 +110,7 @@ describe('a cluster of which one node of three is left', () => {
     }
   });
 
-  it('lets through what is open, beyond its limit, without a receipt', async () => {
+  it('grants under an open rule beyond its limit, without a receipt', async () => {
     for (const { status, body } of await times(6, { mode: 'open', user: 'bob' })) {
       expect({ status, body }).toEqual({
         status: 200,
@@ -124,7 +124,7 @@ describe('a cluster of which one node of three is left', () => {
     }
   });
 
-  it('grants of what is local its share, and says when there is more', async () => {
+  it('grants the local fraction of a local rule, and says when there is more', async () => {
     const answers = await times(2 * LOCAL_LIMIT, { mode: 'local', user: 'bob' });
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(FRACTION);
     for (const { status, retryAfter, body } of answers) {
@@ -138,7 +138,7 @@ describe('a cluster of which one node of three is left', () => {
     expect((await described({ mode: 'local', user: 'eve' })).status).toBe(200);
   });
 
-  it('counts all of that apart', async () => {
+  it('counts answers by fail mode separately', async () => {
     const metrics = await (await fetch(url('/metrics'))).text();
     for (const [rule, count] of degraded)
       expect(metrics).toContain(`quorate_decisions_total{rule="${rule}",outcome="degraded"} ${count}`);
@@ -150,7 +150,7 @@ describe('a cluster of which one node of three is left', () => {
     });
   });
 
-  it('decides by the log again when a majority is back, and has told when it began and ended', async () => {
+  it('decides by the log again when a majority is back, and has logged when the fail modes began and ended', async () => {
     await cluster.startMissing();
     const { body } = await eventually('a decision', async () => {
       // Not Bob: if the survivor was paused, it may have led a while longer and have his requests in its log.
@@ -160,7 +160,7 @@ describe('a cluster of which one node of three is left', () => {
     expect(body).toMatchObject({ allowed: true, limit: LOCAL_LIMIT });
     const decisions = [...degraded.values()].reduce((sum, count) => sum + count, 0);
     // On a busy machine the fail modes may pause for a while, which the log reports, too.
-    await eventually('each beginning and end in the log, with all that was decided', () => {
+    await eventually('each beginning and end in the log, with the numbers of decisions', () => {
       const reported = logOf(SURVIVOR).filter(({ msg }) => /^(?:no longer )?degraded/.test(msg ?? ''));
       const isInTurn = reported.every(({ msg }, at) => msg?.startsWith('degraded:') === (at % 2 === 0));
       const sum = reported.reduce((all, { decisions: some = 0 }) => all + some, 0);

@@ -51,7 +51,7 @@ class Load {
         });
         this.answers.push({ user, rule, requestId, result });
       } catch {
-        // The node was killed under this request: it got no answer, and none was owed any more.
+        // The node was killed during this request, so a missing answer is no mistake.
         this.brokenConnections += 1;
       }
       await delay(PAUSE_MILLIS);
@@ -74,7 +74,7 @@ describe('killing leaders under load', () => {
     await cluster.stop();
   });
 
-  /** Asks again while nobody can decide. What may count has an id, so that it counts once. */
+  /** Repeats a request while no node can decide. A request that may count has an id, so it counts once. */
   async function decided(id: number, question: AllowQuestion): Promise<AllowResult> {
     return eventually('a decision', async () => {
       const result = await cluster.allow(id, question);
@@ -94,14 +94,14 @@ describe('killing leaders under load', () => {
     const busy = new BusyWatch();
     const load = new Load(cluster, 8);
     const recoveryMillis: number[] = [];
-    // However short the rest is, there is something to lose.
+    // The cluster must have grants that it could lose.
     await eventually('many grants', () =>
       load.answers.filter(({ result }) => result.status === 200).length > 100 ? true : undefined,
     );
     while (recoveryMillis.length < KILLS) {
       const { body } = await decided(1, { userId: 'probe', rule: PROBE.id });
       const partition = body.decided?.partition ?? 0;
-      // On a slow machine it may just be electing one.
+      // On a slow machine the partition may just be electing a leader.
       const { leader, term } = await eventually('the partition has a leader', async () => {
         const report = (await cluster.status()).partitions[partition];
         return report !== undefined && report.leader > 0 ? report : undefined;
@@ -139,8 +139,9 @@ describe('killing leaders under load', () => {
       }
     }
 
-    // Every acknowledged grant is still known: its id gets the same receipt, from whichever leader there is now. On a
-    // slow machine the first of them may be forgotten by the time they are asked for.
+    // Every acknowledged grant is still known: the current leader returns the same receipt for its id. On a slow
+    // machine
+    // the first ids may be forgotten before this check asks for them.
     let known = 0;
     for (const { user, rule, requestId, result } of granted.reverse()) {
       const again = await decided(1, { userId: user, ...(rule !== HOT.id && { rule }), requestId });

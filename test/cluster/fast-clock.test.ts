@@ -15,10 +15,10 @@ describe('a leader whose clock runs a twentieth too fast', () => {
     await cluster.stop();
   });
 
-  it('finds out, gives up its leaderships, and never grants more than a window and what it gained', async () => {
+  it('detects it, gives up its leaderships, and grants no more than in one window plus the gained time', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: 4 });
     await cluster.startAll();
-    const fast = await eventually('who leads', () => cluster.leaderOf(1, 'ada') || undefined);
+    const fast = await eventually('there is a leader', () => cluster.leaderOf(1, 'ada') || undefined);
     const others = cluster.running.filter((id) => id !== fast);
     const grants: ObservedGrant[] = [];
     let isOver = false;
@@ -31,10 +31,10 @@ describe('a leader whose clock runs a twentieth too fast', () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
     })();
-    await eventually('it compares', () => (grants.length > 0 ? true : undefined));
+    await eventually('it grants and so compares its clock', () => (grants.length > 0 ? true : undefined));
     cluster.setMonotonicRate(fast, 1.05);
     const { core } = cluster.node(fast);
-    await eventually('it leads nothing', () =>
+    await eventually('it leads no partition', () =>
       !core.clock.verdict.fit && core.raft.leaderships === 0 ? true : undefined,
     );
     expect(reportOf(core, { nodeId: 1, pid: 0 }).clock).toBe('fast');

@@ -1,6 +1,6 @@
 /**
- * Tests that no node of a real cluster lets an exhausted user through, even while it starts and does not know the rules
- * yet.
+ * Tests that no node of a real cluster grants to a user whose limit is used up, even while the node starts and does not
+ * know the rules yet.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';
@@ -76,31 +76,29 @@ async function expectNoneWhileStarting(id: number): Promise<void> {
   expect([...seen].filter((status) => !refused.includes(status))).toEqual([]);
 }
 
-/** Node 3 hears of these rules when it comes back, and a window of them is full by then. */
+/** Rules that node 3 learns only when it returns, when one of their windows is already full. */
 async function changeWhileAway(): Promise<void> {
   await cluster.kill(3);
   await put(DOCUMENT);
-  await eventually('all of the window is taken', async () =>
-    (await statusAt(1)) === 429 ? true : undefined,
-  );
+  await eventually('the window is full', async () => ((await statusAt(1)) === 429 ? true : undefined));
   cluster.startNode(3);
 }
 
-it('a node that was away when a document came decides by nothing else when it comes back', async () => {
-  await eventually('node 3 lets through', async () => ((await statusAt(3)) === 200 ? true : undefined));
+it('a node that was down when a document was applied decides by this document when it returns', async () => {
+  await eventually('node 3 grants', async () => ((await statusAt(3)) === 200 ? true : undefined));
   await changeWhileAway();
   await expectNoneWhileStarting(3);
 });
 
-it('nor does one that knows a document without that limit', async () => {
+it('so does a node that knows an older document without that limit', async () => {
   await cluster.ready();
   await put(WITHOUT_LIMIT);
-  await eventually('node 3 lets through', async () => ((await statusAt(3)) === 200 ? true : undefined));
+  await eventually('node 3 grants', async () => ((await statusAt(3)) === 200 ? true : undefined));
   await changeWhileAway();
   await expectNoneWhileStarting(3);
 });
 
-it('nor do nodes that all come back at once', async () => {
+it('so do nodes that all return at once', async () => {
   await cluster.ready();
   for (const id of cluster.ids) await cluster.kill(id);
   for (const id of cluster.ids) cluster.startNode(id);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually, temporaryDirectory, TestCluster } from './harness.ts';
 
-/** Longer than a test takes on any machine: what is granted counts, and is remembered, until its end. */
+/** Longer than the test takes on any machine, so that grants count and stay remembered until its end. */
 const LONG_MILLIS = 3_600_000;
 const RULE = { id: 'default', limit: 100, windowMillis: LONG_MILLIS, clock: 'request' } as const;
 const CLIENTS = 32;
@@ -18,7 +18,7 @@ describe('a real process whose disk is full', () => {
     await cluster.stop();
   });
 
-  /** Grants to ever new users until node 1 ends; returns what was acknowledged, and how node 1 ended. */
+  /** Grants to new users until node 1 ends; returns the acknowledged grants, and how node 1 ended. */
   async function grantUntilNodeOneEnds(): Promise<{ acknowledged: string[]; code: number | null }> {
     const acknowledged: string[] = [];
     let ended = false;
@@ -80,7 +80,7 @@ describe('a real process whose disk is full', () => {
     expect(code).toBe(EXIT_FATAL);
     expect(first.lastWords()).toMatch(/^node 1 stops: a write to the database failed: /);
     await expectAllRemembered(acknowledged);
-    // With room again the same disk is good: nothing that was synced is missing.
+    // With room again the node starts on the same disk: no synced write is missing.
     cluster.startNode(1);
     await cluster.ready();
   });
@@ -112,7 +112,7 @@ describe('a real process whose disk is full', () => {
         symlinkSync(join(mount, 'node-1'), database);
         for (const id of cluster.ids) cluster.startNode(id);
         await cluster.ready();
-        // Leaves less than the floor: node 1 proposes nothing any more and lets the others lead.
+        // Leaves less free space than the floor: node 1 proposes nothing any more and lets the others lead.
         const ballast = join(mount, 'ballast');
         fill(ballast, freeFloorBytes / 2);
         await eventually('node 1 leads nothing', async () => {
@@ -127,7 +127,7 @@ describe('a real process whose disk is full', () => {
         expect(code).toBe(EXIT_FATAL);
         await expectAllRemembered(acknowledged);
       } finally {
-        // Before the file system goes away under a process that uses it.
+        // End the process before its file system is unmounted.
         await cluster.stop();
         spawnSync('umount', [mount]);
         rmSync(mount, { recursive: true });

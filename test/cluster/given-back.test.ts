@@ -47,7 +47,7 @@ async function charged(): Promise<number | undefined> {
   return limits?.[0] && SHARED_LIMIT - limits[0].remaining;
 }
 
-it('gives back what a batch of a thousand denied requests reserved, at whichever node', async () => {
+it('gives back the reservations of a batch of a thousand denied requests, at every node', async () => {
   for (const userId of USERS)
     await eventually(`a grant of ${userId}`, async () => {
       const { status } = await post(1, '/v1/allow', { userId, requestId: `of ${userId}` });
@@ -63,13 +63,13 @@ it('gives back what a batch of a thousand denied requests reserved, at whichever
   expect(results.some(({ allowed }) => allowed)).toBe(false);
   // A request that may have been granted is not given back.
   const undecided = results.filter(({ proposed }) => proposed === true).length;
-  await eventually('all of it is given back', async () => {
+  await eventually('all reservations are given back', async () => {
     const left = await charged();
     return left !== undefined && left <= USERS.length + undecided ? true : undefined;
   });
 });
 
-it('denies nobody else because of a request that was denied, though its caller is ahead of everybody', async () => {
+it('denies no other user because of a denied request, even if its timestamp is far in the future', async () => {
   const aheadMillis = Date.now() + 58_000;
   for (const id of cluster.ids) {
     const denied = await post(id, '/v1/allow', { userId: USERS[0], timestampMillis: aheadMillis });
@@ -79,5 +79,5 @@ it('denies nobody else because of a request that was denied, though its caller i
     const { status } = await post(1, '/v1/allow', { userId: 'other', requestId: 'of other' });
     return status === 200 ? true : undefined;
   });
-  expect(Date.now(), 'before the cluster has come to that time').toBeLessThan(aheadMillis);
+  expect(Date.now(), 'before the cluster has reached that time').toBeLessThan(aheadMillis);
 });

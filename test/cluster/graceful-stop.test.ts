@@ -14,10 +14,11 @@ const HAND_OVER_MILLIS_MAX = 1_500;
 /** Poll interval. A node reports that it stops for at least a tenth of a second. */
 const CHECK_MILLIS_MAX = 50;
 /**
- * Errors after which a client tries again. A client that was paused for long looks like one with an idle connection.
+ * Errors after which a client tries again. The node cannot distinguish a client that was paused for long from one with
+ * an idle connection.
  */
 const TRIES_AGAIN = /^ECONN(REFUSED|RESET) on a (new connection|connection that was idle for long)$/;
-/** A node that gets none has not read what its clients asked in time. */
+/** Errors of a client whose request the node did not read in time. */
 const TRIES_AGAIN_IF_SLOW =
   /^ECONN(REFUSED|RESET) on a ((new|kept) connection|connection that was idle for long)$/;
 
@@ -107,10 +108,10 @@ describe('a node that is asked to stop', () => {
     }
   });
 
-  it('says so, and serves on until others lead', async () => {
-    await eventually('it is looked at often enough', async () => {
+  it('reports it, and serves until others lead', async () => {
+    await eventually('its state is polled often enough', async () => {
       await cluster.startMissing();
-      await eventually('node 1 leads something', async () => {
+      await eventually('node 1 leads a partition', async () => {
         const { partitions } = await cluster.status();
         return partitions.some(({ leader }) => leader === 1) ? true : undefined;
       });
@@ -141,7 +142,7 @@ describe('a node that is asked to stop', () => {
     await cluster.ready();
   });
 
-  it('does not crash at a second signal; all nodes at once end soon, and well', async () => {
+  it('does not crash at a second signal; all nodes that stop at once end soon and with exit code 0', async () => {
     const busy = new BusyWatch();
     const startedAt = performance.now();
     for (const id of cluster.ids) {
@@ -155,11 +156,11 @@ describe('a node that is asked to stop', () => {
   });
 });
 
-describe('a node alone that is asked to stop', () => {
+describe('a node without its peers that is asked to stop', () => {
   let local: InProcessCluster | undefined;
   afterEach(async () => local?.stop());
 
-  it('answers what is open, and not before its deadline if nobody can decide', async () => {
+  it('answers open requests, and waits until their deadline if no node can decide', async () => {
     const requestDeadlineMillis = 3_000;
     local = await InProcessCluster.create({
       rules: [RULE],
@@ -187,7 +188,7 @@ describe('a node alone that is asked to stop', () => {
     await eventually('it is open', () => {
       if (local?.node(1).core.router.openCount === 1) return true;
       if (!isOver) return undefined;
-      // Its deadline passed before anybody looked: the machine has other things to do.
+      // On a busy machine the deadline may pass before this check.
       isOver = false;
       startedAt = performance.now();
       answer = ask();
@@ -201,7 +202,7 @@ describe('a node alone that is asked to stop', () => {
       { reason: 'no_leader', proposed: false },
     ]);
     expect(response.headers.get('connection')).toBe('close');
-    // It may have come at any time since the node last looked, which is long ago on a machine with other things to do.
+    // The request may have arrived at any time since the node last checked. On a busy machine that is long ago.
     expect(took).toBeGreaterThan(requestDeadlineMillis / 2);
     await closed;
   });

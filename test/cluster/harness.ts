@@ -25,7 +25,10 @@ import type { Rule } from '../../src/api/rule.ts';
 /** Ports reserved by test processes. A stopped node does not listen, so its ports must be reserved. */
 const RESERVED = join(tmpdir(), `quorate-test-ports-${process.getuid?.() ?? 0}`);
 
-/** Ports of this process alone, outside the system's range for outgoing connections: a restarted node needs its own. */
+/**
+ * Ports reserved for this process, outside the system's range for outgoing connections: a restarted node needs the
+ * same ports.
+ */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
@@ -213,7 +216,7 @@ export async function eventually<T>(
   }
 }
 
-/** Waits until every node has the document: one that does not have it yet finds no limits. */
+/** Waits until every node has the document: a node without it finds no limits. */
 export async function documentAtAll(ports: readonly number[], version: number): Promise<void> {
   await eventually(`every node has the document of version ${version}`, async () => {
     for (const port of ports) {
@@ -244,7 +247,7 @@ export async function putDocument(ports: readonly number[], document: string): P
 /** Repeats a request until it is decided: a busy machine may elect leaders at any time. Its id makes it count once. */
 export async function decidedAt(port: number, question: AllowQuestion): Promise<AllowResult> {
   const asked = { requestId: randomUUID(), ...question };
-  return eventually(`what '${question.userId}' asks is decided`, async () => {
+  return eventually(`a request of '${question.userId}' is decided`, async () => {
     const answer = await allowAt(port, asked);
     return answer.status === 503 ? undefined : answer;
   });
@@ -327,7 +330,7 @@ export class TestCluster {
   }
 
   async status(): Promise<ClusterReport> {
-    return eventually('a node that tells the cluster status', () => clusterReport(this.config));
+    return eventually('a node that reports the cluster status', () => clusterReport(this.config));
   }
 
   async allow(id: number, question: AllowQuestion): Promise<AllowResult> {

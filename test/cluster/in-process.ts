@@ -115,8 +115,8 @@ export class InProcessCluster {
   }
 
   /**
-   * Also waits for the warm-up of this process: it shares the event loop with the nodes, and would slow down their
-   * first answers.
+   * Also waits for the warm-up of this process: it runs on the event loop of the nodes and would slow down their first
+   * answers.
    */
   async ready(): Promise<void> {
     await warmUpOnce({ logger: SILENT, monotonicMillis: () => performance.now() });
@@ -155,7 +155,7 @@ export class InProcessCluster {
    */
   async decided(id: number, request: AllowRequest): Promise<AllowAnswer> {
     const asked = { requestId: randomUUID(), ...request };
-    return eventually(`what '${request.userId}' asks is decided`, async () => {
+    return eventually(`a request of '${request.userId}' is decided`, async () => {
       const answer = await this.allow(id, asked);
       return answer.kind === 'unavailable' ? undefined : answer;
     });

@@ -10,7 +10,7 @@ import { quorate } from './nodes-command.ts';
 const START = join(import.meta.dirname, '../../dist/cluster/start.js');
 const READY = 'Ctrl-C stops the cluster';
 
-it('a cluster at ::1 starts, tells its addresses with brackets, and is found by commands', async () => {
+it('a cluster at ::1 starts, reports its addresses with brackets, and commands find it', async () => {
   const script = await ClusterScript.create();
   onTestFinished(async () => script.dispose());
   const { directory, basePort } = script;
@@ -18,9 +18,9 @@ it('a cluster at ::1 starts, tells its addresses with brackets, and is found by 
   const path = join(directory, 'cluster.json');
   await writeFile(path, (await readFile(path, 'utf8')).replaceAll('127.0.0.1', '::1'));
 
-  const cluster = await eventually('it is ready before the script gives up', async () => {
+  const cluster = await eventually('the cluster is ready before the script gives up', async () => {
     const started: Session = script.run(START, '--data', directory);
-    const isReady = await eventually('it is ready, or ends', () => {
+    const isReady = await eventually('the cluster is ready or the script ends', () => {
       if (started.output.includes('Invalid URL')) throw new Error(started.output);
       return started.output.includes(READY) || (started.child.exitCode === null ? undefined : false);
     });
@@ -29,7 +29,7 @@ it('a cluster at ::1 starts, tells its addresses with brackets, and is found by 
   const url = `http://[::1]:${basePort + 1}`;
   expect(cluster.output).toContain(`node 1  ${url}  redis://[::1]:${basePort + 2_001}`);
   const report: unknown = await (await fetch(`${url}/v1/cluster`)).json();
-  if (!isClusterReport(report)) throw new Error('it is a report');
+  if (!isClusterReport(report)) throw new Error('the response is no cluster report');
   expect(report.nodes.map(({ http }) => http)).toEqual([`[::1]:${basePort + 1}`]);
 
   const status = JSON.parse(await quorate('status', '--data', directory, '--json')) as {

@@ -7,7 +7,7 @@ import type { LabelChange } from '../../src/api/cluster-change.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';
 import { eventually, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 
-describe('nodes of a running cluster that are on one machine', () => {
+describe('nodes of a running cluster with the same host label', () => {
   let cluster: TestCluster;
 
   beforeAll(async () => {
@@ -24,12 +24,12 @@ describe('nodes of a running cluster that are on one machine', () => {
     return lines;
   }
 
-  it('hold no copies of the same partition once that is said, and no grant is forgotten', async () => {
+  it('hold no copies of the same partition once they have the label, and no grant is forgotten', async () => {
     const users = Array.from({ length: 12 }, (_, i) => `u${i}`);
     for (const userId of users) expect((await cluster.decided(1, { userId })).status).toBe(200);
     await label({ node: 1, host: 'm', zone: 'a' });
     expect(await label({ node: 2, host: 'm' })).toContain('done: all partitions have moved');
-    // Another node may hear of it later than the one that was asked.
+    // The other nodes learn the labels later than the node that was asked.
     const { nodes, partitions } = await eventually('all nodes know it', async () => {
       const report = await cluster.status();
       const { version, settledVersion } = report;
@@ -50,7 +50,7 @@ describe('nodes of a running cluster that are on one machine', () => {
     for (const userId of users) expect((await cluster.decided(4, { userId })).status).toBe(429);
   });
 
-  it('are refused a label that is none, with its bound', async () => {
+  it('refuse an invalid label and name its bound', async () => {
     await expect(label({ node: 1, zone: 'a b' })).rejects.toThrow(/zone must be 1 to 128 letters/);
     await expect(label({ node: 9, zone: 'a' })).rejects.toThrow(/no node of this id/);
   });

@@ -34,7 +34,7 @@ async function grantsOfAda(ports: readonly number[], attempts: number): Promise<
 }
 
 async function expectRefused(port: number): Promise<ReportedSelf> {
-  const reported = await eventually('it knows that it is refused', async () => {
+  const reported = await eventually('the node knows that it is refused', async () => {
     const said = await self(port);
     return said?.membership === 'refused' ? said : undefined;
   });
@@ -47,7 +47,7 @@ async function expectRefused(port: number): Promise<ReportedSelf> {
 describe('a node that joined', () => {
   let cluster: TestCluster;
   let four: NodeAddress;
-  /** Machines of their own, each with a copy of the file as it was when the cluster was created. */
+  /** Each node has its own directory with a copy of cluster.json from the creation of the cluster. */
   const machines: string[] = [];
   const processes: NodeProcess[] = [];
   beforeEach(async () => {
@@ -83,31 +83,34 @@ describe('a node that joined', () => {
     return node;
   }
 
-  it.runIf(IS_LONG)('does not grant the budget again after its disk was lost and prepared anew', async () => {
-    const disk = await machine('4');
-    const first = await run(disk);
-    await command(cluster.port(1), { add: four, remove: 3 });
-    await cluster.kill(3);
-    // Node 2 is away while 1 and 4 grant everything there is.
-    await cluster.kill(2);
-    const ada = await grantsOfAda([cluster.port(1), four.http.port], 6);
-    expect(ada).toBe(LIMIT);
-    first.child.kill('SIGKILL');
-    await first.exited;
-    await cluster.kill(1);
-    // Disk and file of node 4 are gone; node 1 is down, node 2 is back and remembers nothing of the grants.
-    await run(await machine('4'));
-    cluster.startNode(2);
-    const { reason } = await expectRefused(four.http.port);
-    expect(reason).toContain('another database is recorded under node id 4');
-    expect(await grantsOfAda([cluster.port(2), four.http.port], 6)).toBe(0);
-    cluster.startNode(1);
-    await eventually('nodes 1 and 2 decide', async () => {
-      const answer = await allowAt(cluster.port(2), { userId: 'bob' });
-      return answer.status === 200 ? true : undefined;
-    });
-    expect(await grantsOfAda([cluster.port(1), cluster.port(2), four.http.port], 3)).toBe(0);
-  });
+  it.runIf(IS_LONG)(
+    'does not grant the budget again after its disk was lost and the node was prepared again',
+    async () => {
+      const disk = await machine('4');
+      const first = await run(disk);
+      await command(cluster.port(1), { add: four, remove: 3 });
+      await cluster.kill(3);
+      // Node 2 is down while nodes 1 and 4 grant the whole limit.
+      await cluster.kill(2);
+      const ada = await grantsOfAda([cluster.port(1), four.http.port], 6);
+      expect(ada).toBe(LIMIT);
+      first.child.kill('SIGKILL');
+      await first.exited;
+      await cluster.kill(1);
+      // Node 4 has lost its database and its file. Node 1 is down. Node 2 is back and does not know the grants.
+      await run(await machine('4'));
+      cluster.startNode(2);
+      const { reason } = await expectRefused(four.http.port);
+      expect(reason).toContain('another database is recorded under node id 4');
+      expect(await grantsOfAda([cluster.port(2), four.http.port], 6)).toBe(0);
+      cluster.startNode(1);
+      await eventually('nodes 1 and 2 decide', async () => {
+        const answer = await allowAt(cluster.port(2), { userId: 'bob' });
+        return answer.status === 200 ? true : undefined;
+      });
+      expect(await grantsOfAda([cluster.port(1), cluster.port(2), four.http.port], 3)).toBe(0);
+    },
+  );
 
   it('is refused if another machine has its id, and says so', async () => {
     await run(await machine('4'));
@@ -118,7 +121,7 @@ describe('a node that joined', () => {
     expect(await grantsOfAda([http], 2)).toBe(0);
     const answer = await allowAt(http, { userId: 'ada' });
     expect(answer).toMatchObject({ status: 503, body: { reason: 'not_member', proposed: false } });
-    // The one that came first is not disturbed.
+    // The first node 4 is not disturbed.
     const first = await eventually('node 4 answers', async () => self(four.http.port));
     expect(first).toMatchObject({ id: 4, membership: 'member' });
     const statuses: number[] = [];

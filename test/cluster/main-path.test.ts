@@ -38,8 +38,9 @@ describe('three real nodes', () => {
       let allowed = 0;
       for (let i = 0; i < 10; i += 1) {
         const question = { userId: 'hot', requestId: `${client}-${i}` };
-        // A machine that is slow may be late for a deadline, and refuses at once while a leader is silent: who asks
-        // again under the same id is charged once.
+        // A slow machine may miss a deadline, and nodes refuse at once while a leader is silent. A repeated request
+        // with
+        // the same id is charged once.
         const { status } = await cluster.decided(((client + i) % 3) + 1, question);
         expect([200, 429]).toContain(status);
         if (status === 200) allowed += 1;
@@ -52,7 +53,7 @@ describe('three real nodes', () => {
 
   it('answer a retry with the receipt of its first attempt, charging nothing', async () => {
     let users = 0;
-    // The very first attempt must be answered: who asked again has a receipt already.
+    // The first attempt must be answered: otherwise the retry would already get the first receipt.
     const { question, first } = await eventually('a first attempt is answered', async () => {
       users += 1;
       const asked = { userId: `retry-${users}`, requestId: 'r-1' };
@@ -67,7 +68,7 @@ describe('three real nodes', () => {
   });
 
   it('spread their leaders', async () => {
-    // No node leads more than its share of 16: 6, 6 and 4 at the most uneven.
+    // The 16 partitions spread evenly: a node leads at most 6.
     const led = await eventually('leaders spread over the nodes', async () => {
       const status = await cluster.status();
       const counts = cluster.ids.map(

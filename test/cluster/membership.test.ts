@@ -42,7 +42,7 @@ describe('a running cluster', () => {
     await cluster.stop();
   });
 
-  it('replaces a machine that is lost by a new one, and goes on without it', async () => {
+  it('replaces a lost machine by a new one and keeps deciding', async () => {
     const [http = 0, peer = 0] = ports;
     const four = nodeAt(4, http, peer);
     await cluster.kill(2);
@@ -51,7 +51,7 @@ describe('a running cluster', () => {
     const node = `http://127.0.0.1:${cluster.port(3)}`;
     const reported = await quorate('nodes', 'add', ...nodeOptions(four), '--replace', '2', '--node', node);
     expect(reported).toContain('done: all partitions have moved');
-    // The others hear of it later than the one that was asked.
+    // The other nodes learn of the change later than the node that was asked.
     await expect
       .poll(async () => (await cluster.status()).nodes.map(({ id }) => id), { timeout: WAIT_MILLIS_MAX })
       .toEqual([1, 3, 4]);
@@ -60,12 +60,12 @@ describe('a running cluster', () => {
     await expect.poll(() => answered - before, { timeout: WAIT_MILLIS_MAX }).toBeGreaterThan(50);
   });
 
-  it('refuses what would leave too few copies, and an id that left', async () => {
+  it('refuses a change that would leave too few copies, and the id of a removed node', async () => {
     await expect(command(cluster.port(3), { remove: 3 })).rejects.toThrow(/fewer nodes would remain/);
     await expect(command(cluster.port(3), { add: nodeAt(2, 1, 2) })).rejects.toThrow(/take a new one/);
   });
 
-  it('never granted one too many', () => {
+  it('never granted more than the limit', () => {
     expect(grants.size).toBeGreaterThan(10);
     for (const seen of grants.values()) expect(findOverGrant(seen, LIMIT, WINDOW_MILLIS)).toBeUndefined();
   });

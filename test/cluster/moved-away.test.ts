@@ -53,9 +53,9 @@ describe('a node whose partitions move to others', () => {
 
   /** The partitions that node 1 holds, once they are those that it should hold by the newest list of nodes. */
   async function holdsWhatItShould(): Promise<number[]> {
-    return eventually('node 1 holds what it should, and nothing else', () => {
+    return eventually('node 1 holds exactly the partitions that it should hold', () => {
       const { core } = cluster.node(1);
-      // Others say that all have moved before it has heard of where to.
+      // The other nodes may report that all have moved before node 1 has learned of the change.
       const versions = cluster.running.map((id) => cluster.node(id).core.meta.state?.version ?? 0);
       if (core.meta.state?.version !== Math.max(...versions)) return undefined;
       const all = Array.from({ length: PARTITIONS }, (_, partition) => partition);
@@ -77,7 +77,7 @@ describe('a node whose partitions move to others', () => {
     });
   }
 
-  it('keeps nothing of them on disk, and takes them back when they return', async () => {
+  it('deletes them from its disk, and stores them again when they return', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: PARTITIONS });
     let disk: LogStore | undefined;
     const removed = new Set<GroupId>();
@@ -89,12 +89,12 @@ describe('a node whose partitions move to others', () => {
       await Promise.all(Array.from({ length: 100 }, (_, i) => ask(user + i)));
     }
     const remaining = await remainingOf(1);
-    // Each of six nodes holds half of what three did.
+    // Each of six nodes holds half as much as each of three did.
     for (const add of [4, 5, 6]) await cluster.change({ add: await cluster.join(add) });
     const kept = await holdsWhatItShould();
     expect(kept.length).toBeLessThanOrEqual(PARTITIONS / 2);
 
-    await eventually('all of it is deleted, a little at a time', () => {
+    await eventually('all records are deleted, a few at a time', () => {
       const isWritten = removed.size === PARTITIONS - kept.length;
       return (isWritten && disk?.hasGarbage === false) || undefined;
     });
@@ -123,7 +123,7 @@ describe('a node whose partitions move to others', () => {
     await cluster.startNode(1);
     expect(await holdsWhatItShould()).toEqual(kept);
 
-    // Others leave: what was deleted is wanted here again.
+    // Other nodes leave, so node 1 needs the deleted partitions again.
     for (const remove of [6, 5]) {
       await cluster.change({ remove });
       await cluster.stopNode(remove);

@@ -12,7 +12,7 @@ const IDS = [1, 2, 3] as const;
 let cluster: InProcessCluster;
 afterEach(async () => cluster.stop());
 
-it('a node stops at a version that is newer than its own, and every time it is started again', async () => {
+it('a node stops when the cluster version is newer than its own, and again at every start', async () => {
   cluster = await InProcessCluster.create({ rules: [RULE], partitions: 1 });
   await cluster.startAll();
   const { meta } = await eventually('group 0 has a leader, which has created the cluster', () =>
@@ -22,11 +22,11 @@ it('a node stops at a version that is newer than its own, and every time it is s
   );
   expect(meta.state?.clusterVersion).toBe(VERSIONS.max);
   const terms = new Set<number>();
-  /** As the next version will write it; this one would propose no such thing. */
+  /** The entry as a newer program writes it. This version never proposes it. */
   const proposeNewer = (): void => {
     for (const { meta, raft } of IDS.map((id) => cluster.node(id).core)) {
       const { term = 0 } = raft.status(META_GROUP) ?? {};
-      // Once in each term: what was proposed may be lost with the lead.
+      // Propose once in each term: a proposal may be lost when its leader stops leading.
       if (!meta.isLeader || terms.has(term)) continue;
       terms.add(term);
       const newer = [encodeMeta({ type: 'upgrade', change: { version: VERSIONS.max + 1 } })];
@@ -35,7 +35,7 @@ it('a node stops at a version that is newer than its own, and every time it is s
     }
   };
   const stopped = async (meanwhile = (): void => {}): Promise<void> => {
-    // The last one may never hear that it was committed: without a quorum it decides nothing.
+    // The last node may never learn of the commit: without a quorum it decides nothing.
     await eventually('a majority stops', () => {
       meanwhile();
       return new Set(cluster.fatalErrors.map(({ node }) => node)).size >= 2 ? true : undefined;

@@ -21,7 +21,7 @@ describe('a log that is too long', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('stays as it is up to the bound', () => {
+  it('is not changed while it is within the bound', () => {
     writeFileSync(path, LINE.repeat(10));
     expect(maybeRotate(path, 1_000)).toBe(false);
     expect(statSync(path).size).toBe(1_000);
@@ -39,12 +39,12 @@ describe('a log that is too long', () => {
     expect(readFileSync(`${path}.1`, 'utf8')).not.toContain('last');
   });
 
-  it('need not be there, nor its folder', () => {
+  it('may be missing, and so may its folder', () => {
     expect(maybeRotate(join(directory, 'logs', 'node-1.log'), 1_000)).toBe(false);
   });
 });
 
-it('npm start bounds what an earlier start left, and what its nodes write while they run', async () => {
+it('npm start shortens the logs of earlier starts and those of running nodes', async () => {
   const script = await ClusterScript.create();
   try {
     const at = ['--data', script.directory, '--nodes', '1', '--base-port', String(script.basePort)];
@@ -60,9 +60,11 @@ it('npm start bounds what an earlier start left, and what its nodes write while 
     expect(readFileSync(path, 'utf8')).toContain('node is up');
 
     appendFileSync(path, LINE.repeat(Math.ceil(LOG_BYTES_MAX / LINE.length)));
-    await eventually('it is short again', () => (statSync(path).size < LOG_BYTES_MAX ? true : undefined));
+    await eventually('the log is short again', () =>
+      statSync(path).size < LOG_BYTES_MAX ? true : undefined,
+    );
     expect(statSync(`${path}.1`).size).toBeLessThanOrEqual(LOG_BYTES_MAX);
-    // The node goes on in the same file, and its last words are found there.
+    // The node keeps writing to the same file, which contains its last lines.
     const [pid = 0] = await script.pids(1);
     process.kill(pid, 'SIGTERM');
     await cluster.says('node 1 ended with exit code 0');

@@ -19,9 +19,14 @@ describe('a node on an older copy of its directory', () => {
     return role === 'leader' ? term : 0;
   }
 
-  /** The node that ended, and why. Undefined if another node led meanwhile that did not know the victim's promise. */
+  /**
+   * The node that ended, and its error. Undefined if another node became leader that did not know what the victim had
+   * acknowledged.
+   */
   async function putBack(): Promise<InProcessCluster['fatalErrors'][number] | undefined> {
-    const leader = await eventually('somebody leads', () => cluster.running.find((id) => termLedBy(id) > 0));
+    const leader = await eventually('there is a leader', () =>
+      cluster.running.find((id) => termLedBy(id) > 0),
+    );
     const term = termLedBy(leader);
     const victim = (leader % 3) + 1;
     const directory = nodeDirectory(cluster.directory, victim);
@@ -36,7 +41,7 @@ describe('a node on an older copy of its directory', () => {
     await cp(directory, `${directory}.old`, { recursive: true });
     await cluster.startNode(victim);
     await grant();
-    // The leader must have heard that the victim has it: only then was anything promised.
+    // The leader must have received the victim's acknowledgement: only then does it know what the victim promised.
     const isReported = await eventually('the victim acknowledged everything', () => {
       if (termLedBy(leader) !== term) return false;
       const { match, lastIndex } = cluster.node(leader).core.raft.status(1) ?? {};
@@ -54,10 +59,10 @@ describe('a node on an older copy of its directory', () => {
     return cluster.fatalErrors[0];
   }
 
-  it('stops as soon as a leader speaks to it, and refuses that directory from then on', async () => {
+  it('stops at the first message of a leader, and refuses that directory from then on', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: 1 });
     await cluster.startAll();
-    const { node: victim, error } = await eventually('a leader tells the victim', putBack);
+    const { node: victim, error } = await eventually('a message of a leader reaches the victim', putBack);
     expect(error).toMatchObject({ code: 'ROLLED_BACK' });
     await cluster.stopNode(victim);
     await expect(cluster.startNode(victim)).rejects.toMatchObject({ code: 'STORAGE_DAMAGED' });

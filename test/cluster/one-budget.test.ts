@@ -111,7 +111,7 @@ describe('one user', () => {
     client.close();
   });
 
-  it('is shown to have nothing left, by its id and by its key', async () => {
+  it('has nothing left in its status, by its id and by its key', async () => {
     const stands = await Promise.all(
       ['users/ada', 'keys/user=ada'].map(async (path) => {
         const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/${path}`);
@@ -125,7 +125,7 @@ describe('one user', () => {
   });
 
   // Regression test: a cost that did not fit was charged nowhere, so peeks always reported room.
-  it('owes what is settled by any door, and is denied by all of them', async () => {
+  it('is charged for a settlement at any listener, and is denied at all of them', async () => {
     const client = new QuorateClient({ nodes: [`http://127.0.0.1:${cluster.port(3)}`] });
     const ways: readonly (() => Promise<unknown>)[] = [
       async () => (await http({ userId: 'bob', cost: 2, settle: true })).body.remaining,
@@ -141,7 +141,7 @@ describe('one user', () => {
     client.close();
   });
 
-  it('is charged the true cost of a request instead of its estimate, once, whatever that is', async () => {
+  it('is charged the true cost of a request instead of its estimate, once, be it higher or lower', async () => {
     const client = new QuorateClient({ nodes: [`http://127.0.0.1:${cluster.port(3)}`] });
     const reserve = async (requestId: string): Promise<unknown> =>
       reported(await client.allow({ userId: 'cyd', cost: 4, requestId }));
@@ -156,7 +156,7 @@ describe('one user', () => {
     client.close();
   });
 
-  it('is under a named rule alone if that is asked for, and no other rule may be', async () => {
+  it('is decided by one rule alone if the request names it and the rule allows it', async () => {
     expect(await http({ userId: 'ada', rule: 'login' })).toMatchObject({
       status: 200,
       body: { rule: 'login/hour' },

@@ -1,5 +1,5 @@
 /**
- * Well-behaved clients. Each keeps its connection, goes to the next node if its own goes away, and repeats a request
+ * Well-behaved clients. Each keeps its connection, uses the next node if its own one stops, and repeats a request
  * only if the connection broke before an answer. They record everything.
  */
 import { Agent, type ClientRequest, request as httpRequest } from 'node:http';
@@ -13,14 +13,14 @@ export interface Seen {
   readonly tookMillis: number;
 }
 
-/** Pause between requests, so that 16 clients leave the nodes some of two cores. */
+/** Pause between requests, so that 16 clients leave the nodes enough of two cores. */
 const PAUSE_MILLIS = 20;
 const USERS_PER_CLIENT = 5;
 /** A refused connection loses nothing: the client asks the next node. */
 const REFUSED_PAUSE_MILLIS = 20;
 /**
- * Well below what a node that stops waits for clients to ask once more. Who is given no time for so long may come too
- * late.
+ * Well below the time for which a stopping node waits for one more request of each client. A client that was paused for
+ * longer may be too late.
  */
 const IDLE_MILLIS_MAX = 80;
 
@@ -64,7 +64,7 @@ export class PersistentClients {
         await delay(REFUSED_PAUSE_MILLIS);
       }
       await delay(PAUSE_MILLIS);
-      // A connection that was closed meanwhile is not used again: timers come before what is to be read.
+      // Do not use a connection that was closed meanwhile: timers run before the event that reports the close.
       await afterReading();
     }
     agent.destroy();

@@ -103,7 +103,7 @@ async function directoryBytes(directory: string): Promise<number> {
   return bytes;
 }
 
-/** The most there was of each in a minute. */
+/** The highest value of each in a minute. */
 interface Peak {
   keys: number;
   grants: number;
@@ -136,7 +136,7 @@ async function peakOfMinute(cluster: VirtualCluster, minute: number, database: s
   return peak;
 }
 
-describe('ten minutes of steady load from ever new users', () => {
+describe('ten minutes of steady load from new users', () => {
   it('reach a plateau in memory and on disk', async () => {
     const directory = await temporaryDirectory();
     const database = join(directory, 'node-1');

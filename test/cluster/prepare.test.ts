@@ -26,7 +26,7 @@ beforeEach(async () => {
   directory = join(await mkdtemp(join(tmpdir(), 'quorate-prepare-')), 'data');
   config = localConfig({ ...LOCAL_DEFAULTS, nodes: 3, basePort });
   await createCluster(directory, config);
-  // A node whose words this version does not understand.
+  // A node that answers in a form that this version does not know.
   server = createServer((_, response) => response.end('{"of":"another version"}'));
   await new Promise<void>((resolve) => {
     server.listen(config.nodes[0]?.http.port, '127.0.0.1', resolve);
@@ -40,7 +40,7 @@ afterEach(async () => {
   await rm(join(directory, '..'), { recursive: true });
 });
 
-it('a cluster of which a node answers is not deleted, whatever it says and wherever the new one is to be', async () => {
+it('a cluster is not deleted if one of its nodes answers, in any form, even if the new cluster uses other ports', async () => {
   const before = await readCluster(directory);
   const starting = await eventually('the node answers in time', async () => {
     const basePort = await freeBasePort();
@@ -56,7 +56,7 @@ it('a cluster of which a node answers is not deleted, whatever it says and where
   expect(await readCluster(directory)).toEqual(before);
 });
 
-it('a cluster of which a node runs and says nothing is not deleted: what it grants when it goes on would be on no disk', async () => {
+it('a cluster is not deleted if one of its nodes is paused: its later grants would be on no disk', async () => {
   await new Promise((resolve) => {
     server.close(resolve);
   });

@@ -7,7 +7,7 @@ import { Session } from './cluster-script.ts';
 import { freePorts, temporaryDirectory } from './harness.ts';
 import { CLI } from './nodes-command.ts';
 
-it('takes over the settings of its file, and names the field of one that is wrong', async () => {
+it('adopts the settings of its file, and names the field of a wrong setting', async () => {
   const directory = await temporaryDirectory();
   const [http, peer, resp, grpc, founding] = await freePorts(5);
   const settings = join(directory, 'settings.json');

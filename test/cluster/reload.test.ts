@@ -43,7 +43,7 @@ async function hangUp(config: object | string, until: string): Promise<Line[]> {
   writeFileSync(join(cluster.directory, 'cluster.json'), text);
   const before = lines().length;
   cluster.signal(1, 'SIGHUP');
-  return eventually(`it says: ${until}`, () => {
+  return eventually(`the log says: ${until}`, () => {
     const said = lines().slice(before);
     return said.some(({ msg }) => msg === until) ? said : undefined;
   });
@@ -54,7 +54,7 @@ function of(said: readonly Line[], msg: string): unknown[] {
 }
 
 async function allow(headers: Record<string, string>): Promise<Response> {
-  return eventually('it decides', async () => {
+  return eventually('the node decides', async () => {
     const response = await fetch(url('/v1/allow'), { method: 'POST', headers });
     return response.status === 503 ? undefined : response;
   });
@@ -75,7 +75,7 @@ async function metric(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
 }
 
-it('takes over what changes without a restart, and names what does not', async () => {
+it('adopts the settings that need no restart, and names the others', async () => {
   await start();
   expect((await allow({ 'x-account': 'ada' })).status).toBe(400);
   expect(await forwarded()).toBe(400);
@@ -107,7 +107,7 @@ it('takes over what changes without a restart, and names what does not', async (
     from: config.freeFloorBytes,
     to: 1_024,
   });
-  await eventually('all that waits is told', () =>
+  await eventually('all pending changes are logged', () =>
     lines().some(({ field }) => field === 'leaders') ? true : undefined,
   );
   expect(of(lines(), AT_START)).toEqual(['timing.electionMillis', 'leaders']);
@@ -124,7 +124,7 @@ it('takes over what changes without a restart, and names what does not', async (
   // Pending changes are logged again, and those in force are not.
   expect(of(await hangUp(changed, AT_START), IN_FORCE)).toEqual([]);
   await hangUp(config, IN_FORCE);
-  await eventually('the header names nobody any more', async () =>
+  await eventually('the old header identifies nobody any more', async () =>
     (await allow({ 'x-account': 'ada' })).status === 400 ? true : undefined,
   );
   expect(await forwarded()).toBe(400);
@@ -132,7 +132,7 @@ it('takes over what changes without a restart, and names what does not', async (
   expect(of(lines(), AT_START)).toHaveLength(4);
 });
 
-it('changes nothing by a file that is wrong, and names the field', async () => {
+it('changes nothing if the file is wrong, and names the field', async () => {
   await start();
   const { config } = cluster;
   const path = join(cluster.directory, 'cluster.json');
@@ -153,7 +153,7 @@ it('changes nothing by a file that is wrong, and names the field', async () => {
   expect(of(await hangUp(config, NOTHING), NOTHING)).toHaveLength(1);
 });
 
-it('logs as much as the file says', async () => {
+it('uses the log level of the file', async () => {
   await start();
   const { config } = cluster;
   const quiet = { ...config, logLevel: 'error' };
@@ -162,16 +162,16 @@ it('logs as much as the file says', async () => {
   await hangUp('{', NO_USE);
   writeFileSync(join(cluster.directory, 'cluster.json'), JSON.stringify({ ...quiet, freeFloorBytes: 1_024 }));
   cluster.signal(1, 'SIGHUP');
-  await eventually('it took that over', async () =>
+  await eventually('the node adopted the level', async () =>
     (await metric('quorate_disk_free_floor_bytes')) === 1_024 ? true : undefined,
   );
-  // Only the wrong one of the two is logged.
+  // Only the lines of the adopted level are logged.
   expect(lines().slice(before)).toMatchObject([{ msg: NO_USE }]);
   const louder = await hangUp({ ...quiet, logLevel: 'info', freeFloorBytes: 2_048 }, IN_FORCE);
   expect(louder[0]).toMatchObject({ field: 'logLevel', from: 'error', to: 'info' });
 });
 
-it('logs as much as the command line says, whatever the file says later', async () => {
+it('keeps the log level of the command line if the file changes later', async () => {
   await start('--log-level', 'warn');
   expect(lines().filter(({ level }) => Number(level) < 40)).toEqual([]);
   const said = await hangUp(

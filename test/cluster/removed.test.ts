@@ -40,18 +40,18 @@ describe('a node that is removed', () => {
     // Clients that keep their connections are sent elsewhere.
     expect(response.headers.get('connection')).toBe('close');
     // The removal is stored for the script that starts the nodes of this directory.
-    await eventually('it is written down', async () => {
+    await eventually('the removal is stored', async () => {
       const known = await readKnownMembers(nodeDirectory(cluster.directory, id));
       return known?.isRemoved === true ? true : undefined;
     });
   }
 
   /**
-   * Asks a removed node why it takes part no more. A node that is paused for two seconds does not answer, so the
-   * question is repeated.
+   * Asks a removed node why it no longer takes part. A node that is paused for two seconds does not answer, so the
+   * request is repeated.
    */
   async function askedOfRemoved(id: number, change: NodeChange): Promise<string> {
-    const [reported] = await eventually(`node ${id} says why it takes part no more`, () =>
+    const [reported] = await eventually(`node ${id} says why it no longer takes part`, () =>
       command(cluster.port(id), change).then(
         (value) => [value] as const,
         (error: unknown) => {
@@ -63,13 +63,13 @@ describe('a node that is removed', () => {
     return reported;
   }
 
-  it('is done with as the node that was asked, and knows it at once', async () => {
+  it('is removed by a request to itself, and knows it at once', async () => {
     const reported = await quorate('nodes', 'remove', '1', '--node', `http://127.0.0.1:${cluster.port(1)}`);
     expect(reported).toContain('done: all partitions have moved');
     await expectRemoved(1);
   });
 
-  it('is done with if that is asked of it again, and changes nothing else', async () => {
+  it('answers a repeated removal as done, and changes nothing else', async () => {
     const lines = (await askedOfRemoved(1, { remove: 1 })).split('\n');
     // Without the lines that appear only if an answer takes long.
     const isWaiting = /^(still: |waiting for an answer from |not accepted yet )/;
@@ -80,7 +80,7 @@ describe('a node that is removed', () => {
     });
   });
 
-  it('learns it when it comes back', async () => {
+  it('learns of its removal when it returns', async () => {
     await cluster.kill(2);
     await command(cluster.port(3), { remove: 2 });
     cluster.startNode(2);
@@ -92,7 +92,7 @@ describe('a node that is removed', () => {
     await waitUntilReady({ nodes: others }, WAIT_MILLIS_MAX);
   });
 
-  it('leaves its address to a new machine', async () => {
+  it('frees its address for a new machine', async () => {
     await cluster.kill(1);
     const six: NodeAddress = { ...address(1), id: 6 };
     const reported = await joinCluster(cluster.directory, six);
@@ -104,11 +104,11 @@ describe('a node that is removed', () => {
     expect(nodes.map(({ id, up }) => [id, up])).toEqual([3, 4, 5, 6].map((id) => [id, true]));
   });
 
-  it('is told apart from one that never was there: no node listens', async () => {
+  it('is distinguished from an address where no node ever was', async () => {
     const [free = 0] = await freePorts(1);
     const asked = ['nodes', 'remove', '3', '--node', `http://127.0.0.1:${free}`, '--timeout', '2000'];
     // On a busy machine the command may report a timeout instead of the refusal.
-    const ended = await eventually('it has time to be refused', () =>
+    const ended = await eventually('the connection is refused before the timeout', () =>
       quorate(...asked).catch((error: unknown) =>
         (error as { readonly code?: unknown }).code === EXIT_TEMPORARY ? undefined : error,
       ),

@@ -67,7 +67,7 @@ describe('a change of the rules', () => {
 
   const grantCount = (): number => [...grants.values()].reduce((sum, { length }) => sum + length, 0);
 
-  it('that lowers a limit binds all windows from when it is answered', async () => {
+  it('that lowers a limit applies to all windows once it is answered', async () => {
     await expect.poll(grantCount, { timeout: WAIT_MILLIS_MAX }).toBeGreaterThan(USERS * 40);
     let etag = '';
     let isOpen = false;
@@ -103,17 +103,17 @@ describe('a change of the rules', () => {
     expect(late).toBe(412);
   });
 
-  it('holds after a restart of everybody, whose files say otherwise', async () => {
+  it('survives a restart of all nodes, whose files have other rules', async () => {
     for (const id of cluster.ids) await cluster.kill(id);
     for (const id of cluster.ids) cluster.startNode(id);
     await cluster.ready();
-    // A node that was behind the others when it was killed hears of it from them.
+    // A node that lagged behind when it was killed learns the rules from the others.
     await expect
       .poll(() => read(3), { timeout: WAIT_MILLIS_MAX })
       .toMatchObject({ version: inForce, rules: [{ limit: AFTER }] });
   });
 
-  it('may bring as many rules as there can be, which are in a snapshot then', async () => {
+  it('may contain the maximum number of rules, which then come in a snapshot', async () => {
     const more = Array.from({ length: RULES_MAX - 1 }, (_, i) => ({
       ...ruleOf(AFTER),
       id: String(i).padEnd(RULE_ID_BYTES_MAX, '\u0001'),

@@ -16,14 +16,14 @@ describe('the cluster script, started again', () => {
     await script.dispose();
   });
 
-  it('keeps its data across restarts, and its rules whatever the file says, and starts over when told', async () => {
+  it('keeps its data and rules across restarts, ignores the rules of the file, and starts afresh with --fresh', async () => {
     // The window is longer than a test takes on any machine.
     const first = script.start('--limit', '1', '--window', '3600000');
     await first.says('Ctrl-C stops the cluster');
     expect(await script.ask()).toMatchObject({ allowed: true, remaining: 0 });
     await first.end('SIGTERM');
 
-    // The file created the cluster, and says nothing of rules afterwards.
+    // The rules of the file apply only at the creation of the cluster.
     const path = join(script.directory, 'cluster.json');
     await writeFile(path, (await readFile(path, 'utf8')).replace('"limit": 1', '"limit": 3'));
     const refused = script.start('--limit', '3');
@@ -40,7 +40,7 @@ describe('the cluster script, started again', () => {
     expect(await script.ask()).toMatchObject({ allowed: true, limit: 100, remaining: 99 });
   });
 
-  it('moves a cluster to other ports with the node that joined it, and starts none that left or was never added', async () => {
+  it('moves a cluster with a joined node to other ports, and starts no node that left or was never added', async () => {
     const limits = ['--limit', '1', '--window', '3600000', '--partitions', '4'];
     const first = script.start(...limits);
     await first.says('Ctrl-C stops the cluster');
@@ -65,11 +65,11 @@ describe('the cluster script, started again', () => {
     expect(second.output).toContain('starting 3 nodes of cluster');
     expect(second.output).toContain('node 3 was removed from the cluster: not started');
     expect(second.output).toContain('node 5 is prepared and does not belong to the cluster yet: not started');
-    // One cluster, with what was granted before: every node denies, wherever the partition is led.
+    // It is one cluster with its earlier grants: every node denies, also if another node leads the partition.
     for (const id of [1, 2, 4]) expect(await script.ask(id)).toMatchObject({ allowed: false, limit: 1 });
     expect((await readCluster(script.directory))?.founders).toEqual(founders);
-    // Where the nodes are now is replicated.
-    await eventually('node 1 tells the new addresses', async () => {
+    // The new addresses are replicated.
+    await eventually('node 1 reports the new addresses', async () => {
       const { nodes } = await script.statusOf(1);
       const expected = [1, 2, 4].map((id) => `127.0.0.1:${script.basePort + id}`);
       return nodes.map(({ http }) => http).join() === expected.join() ? true : undefined;

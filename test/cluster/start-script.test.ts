@@ -28,7 +28,7 @@ describe('the cluster script', () => {
       cluster.output.indexOf('\'{"userId":"ada"}\''),
     );
     let users = 0;
-    const answer = await eventually('somebody decides', async () => {
+    const answer = await eventually('a node decides', async () => {
       // An undecided request may have counted, so the next attempt uses another user.
       const body = `'{"userId":"ada${users === 0 ? '' : users}"}'`;
       users += 1;
@@ -47,14 +47,15 @@ describe('the cluster script', () => {
     const { child } = script.run(CLI, 'node', '2', '--data', script.directory);
     await cluster.says('node 2 is up again');
 
-    const running = await eventually('node 1 hears of the new process', async () => {
+    const running = await eventually('node 1 learns of the new process', async () => {
       const pids = await script.pids(3);
       return pids[1] === child.pid ? pids : undefined;
     });
     expect(await cluster.end('SIGINT')).toBe(0);
     const own = running.filter((_, i) => i !== 1);
     expect(own.filter(isRunning)).toEqual([]);
-    // A node started elsewhere keeps running. The script names it now, and when it is in the way.
+    // A node that was started elsewhere keeps running. The script names it when it ends, and when it blocks the next
+    // start.
     const [, by = 0] = running;
     const address = `127.0.0.1:${script.basePort + 2}`;
     expect(cluster.output).toContain(
@@ -67,9 +68,9 @@ describe('the cluster script', () => {
     expect(next.child.exitCode).toBe(69);
   });
 
-  it('stops its nodes quietly when nobody reads what it says any more', async () => {
+  it('stops its nodes without an error when its output is closed', async () => {
     await quorate('init', '--data', script.directory, '--nodes', '1', '--base-port', String(script.basePort));
-    const cluster = await eventually('it has more to say', async () => {
+    const cluster = await eventually('the script prints to the closed output', async () => {
       const started = script.start();
       await started.says('starting 1 nodes');
       // Timers run before reads, so after a pause of this process the output may be there but unread.
@@ -85,7 +86,7 @@ describe('the cluster script', () => {
     await expect(fetch(`http://127.0.0.1:${script.basePort + 1}/healthz`)).rejects.toThrow('fetch failed');
   });
 
-  it('refuses what does not fit the stored cluster, and explains itself', async () => {
+  it('refuses options that do not fit the stored cluster, and explains why', async () => {
     await quorate('init', '--data', script.directory, '--nodes', '1', '--base-port', String(script.basePort));
     const cluster = script.start();
     await cluster.says('Ctrl-C stops the cluster');

@@ -43,7 +43,7 @@ describe('a node that loads its groups', () => {
   let cluster: InProcessCluster | undefined;
   afterEach(async () => cluster?.stop());
 
-  it('answers meanwhile, says how far it is, and decides nothing', async () => {
+  it('answers meanwhile, reports its progress, and decides nothing', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: PARTITIONS, nodes: 1 });
     const port = cluster.config.nodes[0]?.http.port ?? 0;
     const { wrap, next, waiting } = slowStore();
@@ -64,7 +64,7 @@ describe('a node that loads its groups', () => {
     });
   });
 
-  it('refuses requests without asking anybody', async () => {
+  it('refuses requests without asking another node', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: PARTITIONS, nodes: 1 });
     const port = cluster.config.nodes[0]?.http.port ?? 0;
     const { wrap, next, waiting } = slowStore();

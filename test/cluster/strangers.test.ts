@@ -5,13 +5,13 @@ import { InProcessCluster } from './in-process.ts';
 
 const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
 
-describe('a node among nodes it has never heard of', () => {
+describe('a node that knows none of the current nodes', () => {
   let cluster: InProcessCluster;
   afterEach(async () => {
     await cluster.stop();
   });
 
-  it('comes back, and joins, after everybody it knew was replaced', async () => {
+  it('returns, or joins, after all nodes that it knew were replaced', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: 4 });
     await cluster.startAll();
     await cluster.stopNode(3);
@@ -25,7 +25,7 @@ describe('a node among nodes it has never heard of', () => {
     await cluster.startNode(3);
     const isReady = (id: number): true | undefined => cluster.node(id).core.isReady || undefined;
     await eventually('node 3 takes part again', () => isReady(3));
-    // The founders it is configured with are gone, but for one that leaves in this very change.
+    // The founders in its configuration are gone, except one that leaves with this change.
     await cluster.change({ add: await cluster.join(6), remove: 3 });
     await cluster.stopNode(3);
     await eventually('node 6 takes part', () => isReady(6));

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';
 
-/** Later than most changes take, and earlier than their end as a rule. */
+/** The latest kill after a request: most changes are complete by then, so most kills hit a change under way. */
 const KILL_MILLIS_MAX = 60;
 const ROUNDS = [
   { asked: 1, victim: 1 },
@@ -21,7 +21,7 @@ interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Nobody heard, or nobody could say. */
+/** No answer came, or the answer does not say whether the change was made. */
 const LOST = { status: 0, body: {} } as const;
 
 /** Repeats a request like an operator who got no answer or was asked to retry. */
@@ -69,8 +69,8 @@ describe('tokens that are changed while nodes are killed', () => {
   }
 
   /**
-   * `victim` is killed on the way, and started again. Returns the answer to the first attempt or, if nobody heard one,
-   * to a later one.
+   * Kills `victim` during the change and starts it again. Returns the answer to the first attempt or, if none came, to a
+   * later one.
    */
   async function whileKilled(
     { asked, victim }: (typeof ROUNDS)[number],
@@ -96,7 +96,7 @@ describe('tokens that are changed while nodes are killed', () => {
     return (await Promise.all(asked)).map(({ status }) => status);
   }
 
-  it('are made once they are told, everywhere, and revoked once that is told, for good', async () => {
+  it('are valid everywhere once their creation is answered, and invalid for good once their revocation is answered', async () => {
     const revoked: string[] = [];
     for (const [i, round] of ROUNDS.entries()) {
       const name = `gateway ${i}`;
@@ -105,10 +105,10 @@ describe('tokens that are changed while nodes are killed', () => {
       );
       expect([201, 202]).toContain(made.status);
       const token = String(made.body['token']);
-      await eventually('all let it in', async () =>
+      await eventually('all nodes accept the token', async () =>
         (await statusesOf(token)).every((status) => status === 200) ? true : undefined,
       );
-      // An attempt that nobody heard of may have made one as well, which nobody was shown: it is listed, so it can be
+      // An unanswered attempt may have created a token, too. No client knows its secret, but it is listed and can be
       // revoked.
       const listed = await repeated(async () => ask(2, 'GET', '/v1/tokens'));
       const all = listed.body['tokens'] as readonly { readonly id: string; readonly name: string }[];
@@ -116,14 +116,14 @@ describe('tokens that are changed while nodes are killed', () => {
       expect(ids).toContain(String(made.body['id']));
       for (const id of ids) {
         const { status } = await whileKilled(round, async (node) => ask(node, 'DELETE', `/v1/tokens/${id}`));
-        // 202: the one that was killed has not heard of it; 404: an attempt before did it.
+        // 202: the killed node does not know it yet; 404: an earlier attempt revoked it.
         expect([200, 202, 404]).toContain(status);
       }
-      await eventually('all know that it is revoked', async () =>
+      await eventually('all nodes know that it is revoked', async () =>
         (await statusesOf(token)).every((status) => status === 401) ? true : undefined,
       );
       revoked.push(token);
-      // Also those that were killed since, and have just begun.
+      // So must nodes that were killed since and have just started.
       for (const each of revoked) expect(await statusesOf(each)).not.toContain(200);
     }
     expect(await statusesOf(admin)).toEqual([200, 200, 200]);

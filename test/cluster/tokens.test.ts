@@ -66,7 +66,7 @@ describe('tokens of a cluster', () => {
   let admin = { id: '', token: '' };
   let reader = { id: '', token: '' };
 
-  it('close the cluster with the first one of role admin, at every node by the time it is told', async () => {
+  it('close the cluster when the first one of role admin is created, at every node before the answer', async () => {
     reader = await create(2, 'read');
     expect(await statuses('GET /v1/cluster')).toEqual([200, 200, 200]);
     admin = await create(1, 'admin');
@@ -75,7 +75,7 @@ describe('tokens of a cluster', () => {
     expect(await statuses('GET /v1/tokens', reader.token)).toEqual([403, 403, 403]);
   });
 
-  it('are good at once at nodes that did not make them, and nowhere when they are revoked', async () => {
+  it('are valid at once at the other nodes, and nowhere after their revocation', async () => {
     const gateway = await create(3, 'decide', admin.token);
     for (const node of [1, 2, 3]) {
       const body = { userId: `ada${node}` };
@@ -87,7 +87,7 @@ describe('tokens of a cluster', () => {
       expect((await ask(node, 'POST /v1/allow', gateway.token, { userId: 'ada' })).status).toBe(401);
   });
 
-  it('tell nobody their secrets', async () => {
+  it('never appear with their secrets', async () => {
     const { body } = await answered(1, 'GET /v1/tokens', admin.token);
     expect(body['tokens']).toHaveLength(2);
     const state = JSON.stringify(cluster.node(1).core.meta.state);
@@ -99,7 +99,7 @@ describe('tokens of a cluster', () => {
     expect(reported).not.toMatch(/[0-9a-f]{64}/);
   });
 
-  it('are never forgotten: a node that starts alone lets nobody in before it knows them', async () => {
+  it('are never forgotten: a node that starts alone accepts no request before it knows them', async () => {
     for (const id of [1, 2, 3]) await cluster.stopNode(id);
     await cluster.startNode(3);
     const { status } = await ask(3, 'GET /v1/cluster');
@@ -113,7 +113,7 @@ describe('tokens of a cluster', () => {
     expect(await statuses('GET /v1/cluster')).toEqual([401, 401, 401]);
   });
 
-  it('keep their last admin, unless the cluster may be open again', async () => {
+  it('keep the last one of role admin, unless the cluster may be open again', async () => {
     const route = `DELETE /v1/tokens/${admin.id}`;
     const refused = await answered(1, route, admin.token);
     expect(refused).toMatchObject({ status: 409, body: { reason: 'lastAdmin' } });

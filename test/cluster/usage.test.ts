@@ -30,7 +30,7 @@ async function metricsOf(node: number): Promise<string> {
   });
 }
 
-/** Asked again while a node is silent that runs: a busy one may answer late. */
+/** Repeats the request while a running node is silent: a busy one may answer late. */
 async function usage(node: number, query: string, silent: readonly number[] = []): Promise<UsageReport> {
   return eventually(`silent are ${silent.join() || 'none'}`, async () => {
     const response = await fetch(`http://127.0.0.1:${cluster.port(node)}/v1/usage${query}`);
@@ -56,9 +56,9 @@ function allowed({ rules }: UsageReport): number {
 }
 
 describe('three nodes', () => {
-  it('tell the same figures, whichever is asked: what clients were told, all together', async () => {
+  it('all report the same figures: the sums of what clients were answered', async () => {
     for (let i = 0; i < 12; i += 1) await ask((i % 3) + 1, 'ada');
-    await eventually('somebody is denied', async () => {
+    await eventually('a user is denied', async () => {
       if (reported.denied === 0) await ask(1, 'ada');
       return reported.denied > 0 ? true : undefined;
     });
@@ -82,7 +82,7 @@ describe('three nodes', () => {
     expect(top?.allowed).toMatchObject([{ rule: 'default', key: 'user=ada', error: 0 }]);
   });
 
-  it('tell Prometheus, and name no user', async () => {
+  it('export the figures to Prometheus without names of users', async () => {
     const text = await metricsOf(1);
     expect(text).toContain(`quorate_rule_limit{rule="default"} ${LIMIT}\n`);
     expect(text).toContain('quorate_rule_window_seconds{rule="other"} 600\n');
@@ -97,7 +97,7 @@ describe('three nodes', () => {
     expect(text).not.toMatch(/ada|bob/);
   });
 
-  it('name the one that is down, and tell what the others counted', async () => {
+  it('name the one that is down, and report what the others counted', async () => {
     const before = await usage(1, '?minutes=10');
     await cluster.kill(3);
     const after = await usage(1, '?minutes=10', [3]);

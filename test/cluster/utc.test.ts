@@ -10,9 +10,9 @@ const RULE = {
   clock: 'cluster',
   meter: 'fixedWindow',
 } as const;
-/** Longer than what may be missing afterwards. */
+/** How long the whole cluster is down: longer than `OFF_MILLIS_MAX`, so that lost time would show. */
 const DOWN_MILLIS = 5_000;
-/** A second that logs may lag behind, and what a leader takes to see it. */
+/** Logs may lag behind UTC by a second, and a leader needs some time to notice it. */
 const OFF_MILLIS_MAX = 1_000 + 250;
 /** Enough users to reach every partition. */
 const USERS = 24;
@@ -44,14 +44,14 @@ async function offOf(userId: string): Promise<number> {
  * Asks until every user's window ends close to a minute of UTC, and returns the largest difference. Each attempt asks
  * for new users, because a grant keeps the window that it got before the logs knew how far UTC is ahead.
  */
-async function mostOff(who: string): Promise<number> {
+async function mostOff(prefix: string): Promise<number> {
   let attempts = 0;
   return eventually(
-    `${who}: minutes are those of UTC`,
+    `${prefix}: minutes are those of UTC`,
     async () => {
       attempts++;
       let most = 0;
-      for (let i = 0; i < USERS; i++) most = Math.max(most, await offOf(`${who} ${attempts}/${i}`));
+      for (let i = 0; i < USERS; i++) most = Math.max(most, await offOf(`${prefix} ${attempts}/${i}`));
       return most <= OFF_MILLIS_MAX ? most : undefined;
     },
     30_000,

@@ -1,4 +1,4 @@
-/** Tests what the start script prints when nodes end and come back. The node that reports on the cluster is a fake. */
+/** Tests the output of the start script when nodes end and return. The node that reports on the cluster is a fake. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -60,30 +60,30 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-/** A second without an answer, on a busy machine, is no look. */
+/** Waits for a report. On a busy machine the script may get no answer within a second. */
 async function peeked(): Promise<void> {
-  await eventually('it looked', async () => {
+  await eventually('the script got a report', async () => {
     const startedMillis = performance.now();
     const before = reports;
-    await watcher.peek();
+    await watcher.check();
     return reports > before && performance.now() - startedMillis < ANSWER_MILLIS_MAX ? true : undefined;
   });
 }
 
-it('a node that ended is not up again by a report from before its end', async () => {
+it('a report from before the end of a node does not count as its return', async () => {
   await peeked();
   expect(lines).toEqual([]);
 });
 
-it('who leads is not asked of a node that was removed', async () => {
-  // Nobody tells it of leaders any more.
+it('a removed node is not asked who leads', async () => {
+  // It no longer learns of leaders.
   const partition = { id: 0, leader: 0, term: 1, commit: 1, placed: true, replicas: [] };
   reported = { ...reported, self: { id: 1, membership: 'removed', refusedBy: [] }, partitions: [partition] };
   await peeked();
   expect(lines).toEqual([]);
 });
 
-it('is up again as another process, and that is said once', async () => {
+it('a node that runs again as another process is reported once', async () => {
   await peeked();
   reported = reportWith({ pid: ENDED_PID, up: false });
   await peeked();

@@ -31,8 +31,8 @@ async function names(): Promise<string[]> {
   return (await readdir(directory)).toSorted();
 }
 
-/** Leaves a file in a node's database directory, as a node that ran would. */
-async function leaveTrace(node: number): Promise<string> {
+/** Leaves a file in a node's database directory, as a node does. */
+async function leaveFile(node: number): Promise<string> {
   const path = join(nodeDirectory(directory, node), 'trace');
   await writeFile(path, 'votes');
   return path;
@@ -110,9 +110,9 @@ describe('creating a cluster', () => {
     expect(await opens(1)).toBe(true);
   });
 
-  it('is refused over databases whose cluster.json is gone, and harms nothing', async () => {
+  it('is refused over databases without a cluster.json, and changes nothing', async () => {
     await createCluster(directory, CONFIG);
-    const trace = await leaveTrace(1);
+    const trace = await leaveFile(1);
     await rm(join(directory, 'cluster.json'));
     const again = createCluster(directory, CONFIG);
     await expect(again).rejects.toThrow(ConfigError);
@@ -123,24 +123,24 @@ describe('creating a cluster', () => {
 
   it('is refused over a cluster', async () => {
     await createCluster(directory, CONFIG);
-    const trace = await leaveTrace(2);
+    const trace = await leaveFile(2);
     await expect(createCluster(directory, localConfig(LOCAL_DEFAULTS))).rejects.toThrow(ConfigError);
     expect(await readFile(trace, 'utf8')).toBe('votes');
     expect(await readCluster(directory)).toEqual(CONFIG);
   });
 
-  it('that was cut off after cluster.json was written is not started over: nodes have run since', async () => {
+  it('is refused after a creation that was cut off after cluster.json was written: nodes have run since', async () => {
     await createCluster(directory, CONFIG);
     await writeFile(join(directory, 'cluster.json.creating'), '');
     // `readCluster` finds the cluster, so its nodes start and vote.
     expect(await readCluster(directory)).toEqual(CONFIG);
-    const trace = await leaveTrace(1);
+    const trace = await leaveFile(1);
     await createCluster(directory, localConfig(LOCAL_DEFAULTS)).catch(() => undefined);
     expect(await readFile(trace, 'utf8')).toBe('votes');
   });
 });
 
-/** What a creation that died in the middle of a database leaves. */
+/** The files of a creation that died in the middle of a database. */
 async function createHalfDatabase(node: number): Promise<void> {
   await mkdir(nodeDirectory(directory, node));
   await writeFile(join(nodeDirectory(directory, node), 'CURRENT'), 'half');
@@ -165,7 +165,7 @@ describe('deleting a cluster', () => {
     await expect(access(directory)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('also clears what a creation left that was cut off', async () => {
+  it('also removes the files of a creation that was cut off', async () => {
     await mkdir(directory);
     await writeFile(join(directory, 'cluster.json.creating'), '');
     await createHalfDatabase(1);
@@ -173,7 +173,7 @@ describe('deleting a cluster', () => {
     expect(await names()).toEqual([]);
   });
 
-  it('leaves a directory alone that holds no cluster', async () => {
+  it('does not change a directory without a cluster', async () => {
     await mkdir(join(directory, 'logs'), { recursive: true });
     await writeFile(join(directory, 'logs', 'access.log'), 'mine');
     await mkdir(join(directory, 'node-20'));

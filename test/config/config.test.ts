@@ -50,7 +50,7 @@ describe('a configuration', () => {
     expect(config.rules).toMatchObject({ requestIdHorizonMillis: 120_000, clockDriftPpm: 500 });
   });
 
-  it('keeps what is given, also after a round trip through JSON', () => {
+  it('keeps the given values, also after a round trip through JSON', () => {
     const given = {
       ...VALID,
       timing: { tickMillis: 5, heartbeatMillis: 20, electionMillis: 100, requestDeadlineMillis: 250 },
@@ -133,7 +133,7 @@ describe('a configuration', () => {
     [{ keepAliveMillis: 999 }, 'http.keepAliveMillis', 'from 1000 to 3600000'],
     [{ keepAliveMillis: '75s' }, 'http.keepAliveMillis', 'from 1000 to 3600000'],
     [[], 'http', 'must be an object'],
-  ])('with %j for its HTTP door is refused naming the field and its bound', (http, field, bound) => {
+  ])('with %j for its HTTP listener is refused naming the field and its bound', (http, field, bound) => {
     const error = refusal({ ...VALID, http });
     expect(error.field).toBe(field);
     expect(error.message).toContain(bound);
@@ -161,7 +161,7 @@ describe('a configuration', () => {
     },
   );
 
-  it('may give a part of the timing', () => {
+  it('may contain only some fields of the timing', () => {
     expect(validateConfig({ ...VALID, timing: { electionMillis: 1_000 } }).timing).toEqual({
       ...TIMING_DEFAULTS,
       electionMillis: 1_000,
@@ -255,7 +255,7 @@ describe('a configuration', () => {
     expect(error.message.startsWith(`${field} `)).toBe(true);
   });
 
-  it('is refused when its rules are, with the reason', () => {
+  it('is refused if its rules are, with the reason', () => {
     expect(refusal({ ...VALID, rules: undefined }).message).toContain('rules must be an object');
     const negative = { rules: [{ ...RULE, limit: -1 }] };
     expect(refusal({ ...VALID, rules: negative }).message).toContain(
@@ -269,17 +269,17 @@ describe('a configuration', () => {
     expect(error.message).toBe('rules.rules[0].limit must be an integer from 0 to 1000000, but is -1');
   });
 
-  it('may list nodes that did not found the cluster, and lack some that did', () => {
+  it('may list nodes that did not create the cluster, and omit some that did', () => {
     const nodes = [node(3), node(4), node(5)];
     expect(validateConfig({ ...VALID, nodes })).toMatchObject({ founders: founders(3), nodes });
   });
 
-  it('is refused when two nodes share an address', () => {
+  it('is refused if two nodes have the same address', () => {
     const twins = [node(1), { ...node(2), peer: node(1).peer }];
     expect(refusal({ ...VALID, nodes: twins, replicas: 2 }).field).toBe('nodes[1].peer');
   });
 
-  it('may say where nodes speak the Redis protocol, or that they do not', () => {
+  it('may have Redis listeners for nodes, or none', () => {
     const resp = { host: '127.0.0.1', port: 7 };
     const nodes = [{ ...node(1), resp }, node(2)];
     expect(validateConfig({ ...VALID, nodes }).nodes).toEqual(nodes);
@@ -293,7 +293,7 @@ describe('a configuration', () => {
 });
 
 describe('a local cluster', () => {
-  it('has three copies of each partition, one rule, and an id of its own', () => {
+  it('has three copies of each partition, one rule, and a unique id', () => {
     const config: ClusterConfig = localConfig(LOCAL_DEFAULTS);
     expect(config).toMatchObject({ partitions: 6, replicas: 3, timing: TIMING_DEFAULTS });
     expect(config.nodes.map(({ id, http, peer, resp }) => [id, http.port, peer.port, resp?.port])).toEqual([
@@ -314,7 +314,7 @@ describe('a local cluster', () => {
     expect(localConfig({ ...LOCAL_DEFAULTS, nodes }).replicas).toBe(replicas);
   });
 
-  it('gives every node ports of its own, on loopback', () => {
+  it('gives every node its own ports, on loopback', () => {
     const ids = Array.from({ length: 64 }, (_, i) => i + 1);
     const addresses = ids
       .map((id) => localAddress(id, 20_000))
@@ -327,14 +327,14 @@ describe('a local cluster', () => {
     ['no nodes', { nodes: 0 }, 'nodes'],
     ['too many nodes', { nodes: 65 }, 'nodes'],
     ['no partitions', { partitions: 0 }, 'partitions'],
-    ['ports past the last', { basePort: 65_000 }, 'nodes[0].peer.port'],
+    ['ports beyond the last', { basePort: 65_000 }, 'nodes[0].peer.port'],
   ])('is refused with %s', (_what, options, field) => {
     expect(() => localConfig({ ...LOCAL_DEFAULTS, ...options })).toThrow(
       expect.objectContaining({ code: 'CONFIG', field }),
     );
   });
 
-  it('is refused with absurdly many nodes before they are listed', () => {
+  it('is refused with a huge number of nodes before they are listed', () => {
     expect(() => localConfig({ ...LOCAL_DEFAULTS, nodes: 2 ** 32 })).toThrow(ConfigError);
   });
 });

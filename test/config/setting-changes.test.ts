@@ -6,7 +6,7 @@ import { settingChanges, withLive } from '../../src/config/setting-changes.ts';
 
 const BEFORE = localConfig(LOCAL_DEFAULTS);
 const TLS = { ca: 'ca.crt', cert: 'a.crt', key: 'a.key' };
-/** Everything that is no fact is another. */
+/** A configuration in which everything except the facts differs. */
 const AFTER = validateConfig({
   ...BEFORE,
   nodes: BEFORE.nodes.slice(1),
@@ -65,14 +65,14 @@ describe('changes of a configuration', () => {
   });
 
   it.each(['clusterId', 'founders', 'partitions', 'replicas'] as const)(
-    'are refused where a fact is another: %s',
+    'are refused if a fact differs: %s',
     (fact) => {
       const other = { ...BEFORE, [fact]: fact === 'founders' ? [] : 1 };
       expect(() => settingChanges(BEFORE, other)).toThrow(`${fact} is fixed for good`);
     },
   );
 
-  it('that wait for a restart are reported again, those in force are not', () => {
+  it('that wait for a restart are reported again, applied ones are not', () => {
     const running = withLive(BEFORE, AFTER);
     expect(settingChanges(running, AFTER).live).toEqual([]);
     expect(settingChanges(running, AFTER).atStart).toHaveLength(7);

@@ -30,7 +30,7 @@ describe('a token', () => {
   });
 
   it.each(['', 'qt_', `${token} `, `x${token}`, `${token}A`, token.toUpperCase(), token.replace('qt', 'QT')])(
-    'has one form only: %j is none',
+    'has one form only, and not %j',
     (text) => expect(partsOfToken(text)).toBeUndefined(),
   );
 });

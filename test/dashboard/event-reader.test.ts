@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { EventReader } from '../../src/dashboard/event-reader.ts';
 
 describe('a stream of events', () => {
-  it('is read the same however it is cut', () => {
+  it('is read the same, in any pieces', () => {
     const text =
       'retry: 2000\n\nevent: a\ndata: {"x":1}\n\n: quiet\n\ndata: one\ndata: two\n\nevent: b\r\ndata:3\r\n\r\n';
     const expected = [
@@ -22,7 +22,7 @@ describe('a stream of events', () => {
     );
   });
 
-  it('is given up if an event never ends', () => {
+  it('is closed if an event never ends', () => {
     const reader = new EventReader();
     expect(() => {
       for (let i = 0; i < 9; i += 1) reader.read('x'.repeat(1 << 20));

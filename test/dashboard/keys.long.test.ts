@@ -79,7 +79,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
     await closed.cluster.stop();
   });
 
-  it('is reached from the console alone, tells rule and end, and lifts the limit, in five clicks', async () => {
+  it('is reached from the console, shows rule and end of a limit, and lifts it, in five clicks', async () => {
     await page.evaluate(
       'window.clicksCounted = 0, addEventListener("click", () => { window.clicksCounted += 1; }, true)',
     );
@@ -97,7 +97,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
     expect(await closed.allow(MALLORY)).toBe(200);
   });
 
-  it('shows the limits that count it and no others, those in shadow apart', async () => {
+  it('shows only the limits that count the key, those in shadow separately', async () => {
     await verdictHas('4 of 5 left under per-user/hour');
     const binding = page.getByRole('region', { name: 'Limits that count it' });
     await binding.getByText('4 left of 5 in 1 h').waitFor();
@@ -109,7 +109,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
     expect(await isFineEverywhere()).toEqual([]);
   });
 
-  it('blocks the key until an end, after it asked, and lets it go again', async () => {
+  it('blocks the key for a time after a confirmation, and unblocks it again', async () => {
     await page.getByRole('button', { name: 'Block…' }).click();
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByLabel(/Minutes/).fill('90');
@@ -121,14 +121,14 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
     expect(await closed.allow(MALLORY)).toBe(200);
   });
 
-  it('does not block before somebody says yes', async () => {
+  it('does not block without the confirmation', async () => {
     await page.getByRole('button', { name: 'Block…' }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
     expect(await closed.allow({ user: 'mallory' })).toBe(200);
     expect(await page.getByRole('button', { name: 'Unblock' }).count()).toBe(0);
   });
 
-  it('gives a request back by its id and what else it said', async () => {
+  it('refunds a request by its id and its other descriptors', async () => {
     expect(await closed.allow(MALLORY, 'checkout-7')).toBe(200);
     await verdictHas('1 of 5 left under per-user/hour');
     await page.getByRole('button', { name: 'Refund a request…' }).click();
@@ -143,7 +143,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
     expect(await seriousFindings(page)).toEqual([]);
   });
 
-  it('is found by a value in it, beside every other key with that value', async () => {
+  it('is found by one of its values, with every other key that has this value', async () => {
     await goTo(page, 'Keys');
     await find('mallory');
     const results = page.getByRole('region', { name: 'Keys with mallory' });
@@ -161,7 +161,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
       .waitFor();
   });
 
-  it('is opened by its whole text, and by its address', async () => {
+  it('opens by the whole text of the key, and by its address', async () => {
     await find('endpoint=/search,user=mallory');
     await page.getByRole('heading', { name: 'endpoint=/search,user=mallory' }).waitFor();
     await verdictHas('left under searches/hour');
@@ -183,7 +183,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
     expect(await page.evaluate('location.hash')).toBe('#/customers/mallory');
   });
 
-  it('has asked nobody else for anything, and broken no policy', () => {
+  it('sends requests only to its node, and obeys its content security policy', () => {
     expect(watched.outside).toEqual([]);
     expect(watched.complaints).toEqual([]);
   });

@@ -1,10 +1,8 @@
 /** Tests the logic of the keys views without a browser: search, limits of a key, and its denials in words. */
 import { describe, expect, it } from 'vitest';
 import { USAGE_TOP_MAX, type TopKey, type UsageReport } from '../../src/api/usage.ts';
-import { denialsInWords } from '../../src/dashboard/key-denials.ts';
-import { isKeyText, keysMeant, KEYS_SOUGHT_MAX } from '../../src/dashboard/key-search.ts';
-import { type KeyStatus, limitsOfKey, verdictOn } from '../../src/dashboard/key-status.ts';
-import { parsedDescriptors } from '../../src/dashboard/refund-text.ts';
+import { denialsInWords, type KeyStatus, limitsOfKey, verdictOn } from '../../src/dashboard/key-status.ts';
+import { isKeyText, keysMeant, KEYS_SOUGHT_MAX, parsedDescriptors } from '../../src/dashboard/key-search.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 import type { RuleDefinition } from '../../src/rules/rule-definition.ts';
 
@@ -52,11 +50,11 @@ function reportOf(denied: readonly TopKey[]): UsageReport {
 }
 
 describe('a search for a value', () => {
-  it('finds what each rule by one value would make of it, seen or not', () => {
+  it('finds the key that each rule with one value would make of it, counted or not', () => {
     expect(keysMeant('mallory', RULES, [])).toEqual(['user=mallory', 'customer=mallory', 'seller=mallory']);
   });
 
-  it('finds keys of several values where the rule says all others', () => {
+  it('finds keys of several values if the rule fixes the other values', () => {
     const rules = definitionsOf(
       'rules: [{ id: s, match: { endpoint: /search, user: "m*" }, key: [endpoint, user], windows: { limit: 5, per: hour } }]',
     );
@@ -89,20 +87,23 @@ describe('a search for a value', () => {
     expect(keysMeant('mallory', RULES, many)).toHaveLength(KEYS_SOUGHT_MAX);
   });
 
-  it('escapes what a key escapes', () => {
+  it('escapes the same characters as a key', () => {
     expect(keysMeant('a,b', RULES, [])[0]).toBe('user=a%2cb');
   });
 
-  it.each(['user=mallory', 'endpoint=/a,user=mallory', '*'])('means %s alone, which is a key', (key) => {
-    expect(isKeyText(key)).toBe(true);
-    expect(keysMeant(key, RULES, seen('user=mallory'))).toEqual([key]);
-  });
+  it.each(['user=mallory', 'endpoint=/a,user=mallory', '*'])(
+    'finds only the key %s if the text is a key',
+    (key) => {
+      expect(isKeyText(key)).toBe(true);
+      expect(keysMeant(key, RULES, seen('user=mallory'))).toEqual([key]);
+    },
+  );
 });
 
 describe('the limits of a key', () => {
   const used = { 'per-user/hour': [5, 5], 'reports/hour': [0, 2], 'partner/hour': [0, 1] } as const;
 
-  it('are of rules that count it, and never of those whose conditions exclude it', () => {
+  it('are those of rules that count it, and not of rules whose conditions exclude it', () => {
     const { counting, others } = limitsOfKey(keyStatus('user=ada', used), RULES);
     expect(counting.map(({ rule }) => rule)).toEqual(['per-user/hour']);
     expect(others).toMatchObject([{ rule: 'reports/hour', where: 'endpoint is /reports/*' }]);
@@ -110,20 +111,20 @@ describe('the limits of a key', () => {
     expect(partner.counting.map(({ rule }) => rule)).toContain('partner/hour');
   });
 
-  it('are of a rule with other conditions as soon as it has counted something', () => {
+  it('include those of a rule with other conditions once it has counted the key', () => {
     const counted = { ...used, 'reports/hour': [1, 2] } as const;
     const { counting } = limitsOfKey(keyStatus('user=ada', counted), RULES);
     expect(counting.map(({ rule }) => rule)).toEqual(['per-user/hour', 'reports/hour']);
   });
 
-  it('say that there are none for whom a rule sets free', () => {
+  it('are none for a key that a rule makes unlimited', () => {
     const free = keyStatus('user=root', { 'per-user/hour': [0, 5] });
     const limits = limitsOfKey(free, RULES);
     expect(limits.unlimited.map(({ id }) => id)).toEqual(['staff']);
     expect(verdictOn(free, limits)).toEqual({ verdict: 'noRule', words: 'no limit, by rule staff' });
   });
 
-  it('are of the tier of a customer', () => {
+  it('are those of the tier of a customer', () => {
     const acme = keyStatus('customer=acme', { 'pro/hour': [0, 90] });
     expect(limitsOfKey(acme, RULES, 'pro').counting.map(({ rule }) => rule)).toEqual(['pro/hour']);
     expect(limitsOfKey(acme, RULES, 'free').counting).toEqual([]);
@@ -146,7 +147,7 @@ describe('the verdict on a key', () => {
 });
 
 describe('the last denials of a key', () => {
-  it('are told by rule, with the bounds of what nodes counted', () => {
+  it('are reported by rule, with the bounds of the counts', () => {
     const rows = [
       { rule: 'a', key: 'user=ada', count: 30, error: 0 },
       { rule: 'b', key: 'user=ada', count: 9, error: 2 },
@@ -156,11 +157,11 @@ describe('the last denials of a key', () => {
     );
   });
 
-  it('were none where the list has room and the key is not in it', () => {
+  it('were none if the list has room and does not contain the key', () => {
     expect(denialsInWords('user=ada', reportOf(seen('user=eve')))[0]).toMatch(/^No denial was counted since/);
   });
 
-  it('were no more than the last of a full list has', () => {
+  it('were no more than those of the last key in a full list', () => {
     const full = Array.from({ length: USAGE_TOP_MAX }, (_, i) => ({
       ...seen(`user=${i}`)[0],
       count: 50 + i,
@@ -169,13 +170,13 @@ describe('the last denials of a key', () => {
     expect(words).toMatch(/^At most 50 requests were denied/);
   });
 
-  it('are not known to whom keys are not named', () => {
+  it('are unknown to a token that must not see keys', () => {
     expect(denialsInWords('user=ada', {} as UsageReport)[0]).toMatch(/shown to tokens/);
   });
 });
 
-describe('what else a request said', () => {
-  it('is read as names and values', () => {
+describe('the other descriptors of a request', () => {
+  it('are read as names and values', () => {
     expect(parsedDescriptors(' endpoint=/a?b=c , ip=::1,')).toEqual({ endpoint: '/a?b=c', ip: '::1' });
     expect(parsedDescriptors('')).toEqual({});
     expect(parsedDescriptors('endpoint')).toBe("'endpoint' must be name=value");

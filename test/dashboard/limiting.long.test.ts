@@ -1,4 +1,4 @@
-/** Tests the overview in a browser: limited keys and rules, and three failures that must look different. */
+/** Tests the overview in a browser: limited keys and rules, and three failures that must be shown differently. */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReportedPartition } from '../../src/api/cluster-report.ts';
@@ -102,7 +102,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     await cluster.stop();
   });
 
-  it('says what to do next while nothing is asked, and shows no table without rows', async () => {
+  it('says what to do next while there are no requests, and shows no empty table', async () => {
     await summary('well').waitFor();
     await page.getByText('No key was denied in this hour or the one before').waitFor();
     await page.getByText('npx quorate allow ada').waitFor();
@@ -113,7 +113,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     expect(await keepsNobodyOut()).toEqual([]);
   });
 
-  it('begins with the keys that are limited most: by which rule, until when, and where to go', async () => {
+  it('begins with the keys that are limited most: with rule, end, and a link', async () => {
     load = keepAsking();
     const first = page
       .getByRole('region', { name: 'Keys limited most just now' })
@@ -126,7 +126,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     expect(href).toBe('#/key/user%3Dmallory');
   });
 
-  it('shows what rules allowed and denied, and beside them what one in shadow would have', async () => {
+  it('shows how much each rule allowed and denied, and how much a shadow rule would have', async () => {
     const rules = page.getByRole('region', { name: 'By rule, the last 5 minutes' });
     await rules.getByRole('columnheader', { name: 'Would deny' }).waitFor();
     const enforced = rules.getByRole('row').filter({ hasText: 'per-user/minute' });
@@ -139,8 +139,8 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     expect(Number.parseInt(cells[2] ?? '', 10)).toBeGreaterThan(0);
   });
 
-  it('tells the share that is denied beside that before, the latency of the whole cluster, and is not green', async () => {
-    await eventually('most is denied', async () => {
+  it('shows the denied fraction now and before, and the latency of the whole cluster, and is not green', async () => {
+    await eventually('most requests are denied', async () => {
       const shown = await figure('denied, of all decisions').textContent();
       return Number.parseInt(shown ?? '', 10) > 50 ? true : undefined;
     });
@@ -169,7 +169,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     expect(await page.locator('.node[data-node="1"]').textContent()).toMatch(/[\d.,]+ ms/);
   });
 
-  it('has history from before it was opened, of a day, chosen once for all of the page', async () => {
+  it('has history from before it was opened, for a day, selected once for the whole page', async () => {
     await page.reload();
     await page.getByRole('radio', { name: '24 h' }).check();
     await page.getByRole('region', { name: 'By rule, the last 24 hours' }).waitFor();
@@ -182,7 +182,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     await page.getByRole('radio', { name: '5 min' }).check();
   });
 
-  it('says of a node that is down that the cluster serves, how to start it, and dates what it said', async () => {
+  it('says when a node is down that the cluster serves and how to start the node, and dates the last figures of the node', async () => {
     const { partitions } = await cluster.status();
     const victim = partitions.map(({ leader }) => leader).find((leader) => leader !== PEEKED_AT) ?? 0;
     await cluster.kill(victim);
@@ -208,7 +208,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     await card(victim, 'up').waitFor();
   });
 
-  it('says which part of the keys has no decision while partitions have no leader', async () => {
+  it('says which fraction of the keys has no decision while partitions have no leader', async () => {
     const { partitions } = await cluster.status();
     const pair = pairOf(partitions);
     await Promise.all(pair.map(async (node) => cluster.kill(node)));
@@ -220,7 +220,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     expect(await keepsNobodyOut()).toEqual([]);
   });
 
-  it('is an outage when nobody is left, old and dated, with nobody up and nobody to go to', async () => {
+  it('shows an outage when all nodes are down: dated, with no node up and no link to another node', async () => {
     const left = NODES.filter((node) => node !== PEEKED_AT);
     await Promise.all(left.map(async (node) => cluster.kill(node)));
     for (const node of left) await card(node, 'silent').waitFor();
@@ -246,7 +246,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     await card(PEEKED_AT, 'up').waitFor();
   });
 
-  it('has asked nobody else for anything, and broken no policy', () => {
+  it('sends requests only to its node, and obeys its content security policy', () => {
     expect(watched.outside).toEqual([]);
     expect(watched.complaints).toEqual([]);
   });

@@ -1,10 +1,9 @@
 /** Tests the figures of the overview without a browser: denied fraction, limited keys, and chart data. */
 import { describe, expect, it } from 'vitest';
 import type { UsageReport } from '../../src/api/usage.ts';
-import { drawnOf, shownColumns } from '../../src/dashboard/history.ts';
+import { drawnOf, shownColumns, byDenials, compared, deniedFraction } from '../../src/dashboard/history.ts';
 import { limitedKeys, peekedIn, type Reading, withReading } from '../../src/dashboard/limited-keys.ts';
-import { NO_SAMPLES, withSample } from '../../src/dashboard/samples.ts';
-import { byDenials, compared, deniedFraction } from '../../src/dashboard/fractions.ts';
+import { NO_SAMPLES, withSample } from '../../src/dashboard/feed.ts';
 import { FIGURES } from '../http/fixtures.ts';
 
 const MINUTE = 60_000;
@@ -28,20 +27,20 @@ function ruleOf(
   return { rule, allowed, denied, unavailable: 0, degraded: 0, wouldAllow: 0, wouldDeny };
 }
 
-describe('the share that is denied', () => {
-  it('is that of the last minutes, beside as many before', () => {
+describe('the denied fraction', () => {
+  it('covers the last minutes, and as many before for comparison', () => {
     const { now, before } = compared(historyOf([9, 9, 1, 2], [0, 2, 3, 4]), 2);
     expect([now.allowed, now.denied, before?.allowed, before?.denied]).toEqual([3, 7, 18, 2]);
     expect(deniedFraction(now)).toBe(0.7);
     expect(before && deniedFraction(before)).toBe(0.1);
   });
 
-  it('is compared with nothing where so much is not kept, and is no number of nothing', () => {
+  it('has no comparison if the history is too short, and no value without requests', () => {
     expect(compared(historyOf([1, 2, 3], [0, 0, 0]), 2).before).toBeUndefined();
     expect(deniedFraction({ allowed: 0, denied: 0 })).toBeUndefined();
   });
 
-  it('puts the rules first that deny most, and then those in shadow that would', () => {
+  it('sorts rules by their denials, and then by the denials that shadow rules would make', () => {
     const rules = [ruleOf('idle', 900, 0, 0), ruleOf('shadow', 0, 0, 7), ruleOf('tight', 1, 2, 0)];
     expect(byDenials(rules).map((each) => each.rule)).toEqual(['tight', 'shadow', 'idle']);
   });
@@ -64,14 +63,14 @@ describe('the keys limited most just now', () => {
     expect(limitedKeys(readings, 1, 3).map(({ key }) => key)).toEqual(['new']);
   });
 
-  it('have no rate before the second reading, and what is too old is compared with nothing', () => {
+  it('have no rate before the second reading, and are not compared with a reading that is too old', () => {
     expect(limitedKeys([readingOf(0, ['a', 3])], 9, 3)[0]?.perSecond).toBeUndefined();
     const readings = withReading([readingOf(0, ['a', 3])], readingOf(60_001, ['a', 5]));
     expect(readings.length).toBe(1);
     expect(limitedKeys([], 9, 3)).toEqual([]);
   });
 
-  it('may go on when the rule that denied them says so', () => {
+  it('are granted again when the rule that denied them has room', () => {
     const body = {
       limits: [
         { rule: 'a', limit: 5 },
@@ -89,10 +88,10 @@ describe('the keys limited most just now', () => {
   });
 });
 
-describe('what a chart draws', () => {
+describe('the data of a chart', () => {
   const HISTORY = { ...historyOf([60, 120, 7], [0, 0, 0]), p99Millis: [4, null, 9] };
 
-  it('is minutes, each per second, and of the one under way nothing before half of it is over', () => {
+  it('has rates per second for each minute, and for the current minute only after half of it', () => {
     const drawn = drawnOf({ history: HISTORY, second: FROM / 1_000 + 149 }, NO_SAMPLES, 60);
     expect(drawn.seconds).toEqual([FROM / 1_000 + 30, FROM / 1_000 + 90]);
     expect(drawn.rates[0]).toEqual([1, 2]);
@@ -104,7 +103,7 @@ describe('what a chart draws', () => {
     expect([later.seconds.at(-1), later.rates[0]?.at(-1)]).toEqual([FROM / 1_000 + 137.5, 0.2]);
   });
 
-  it('begins with the minutes before the page was opened, and goes on by the second', () => {
+  it('begins with minutes from before the page was opened, and continues with seconds', () => {
     const second = FROM / 1_000 + 60;
     const samples = withSample(NO_SAMPLES, { ...FIGURES, atMillis: 1_000 * second });
     const drawn = drawnOf({ history: HISTORY, second }, samples, 5);
@@ -114,7 +113,7 @@ describe('what a chart draws', () => {
     expect(drawnOf(undefined, samples, 5).seconds).toEqual([second]);
   });
 
-  it('names no line in its legend that is not there', () => {
+  it('names in its legend only lines with data', () => {
     expect(shownColumns([[0, null], [null, 3], []])).toEqual([1]);
   });
 });

@@ -1,11 +1,11 @@
-/** Tests the line difference of two texts, and applying somebody else's change to a third. */
+/** Tests the line difference of two texts, and applying the change of another admin to a third. */
 import { describe, expect, it } from 'vitest';
 import { carriedOver, lineDiff } from '../../src/dashboard/line-diff.ts';
 
 const BEFORE = 'a\nb\nc\nd\ne\nf\ng\nh\n';
 
 describe('two texts', () => {
-  it('differ in lines, each with its number and what is around it', () => {
+  it('differ in lines, each with its number and the lines around it', () => {
     expect(lineDiff(BEFORE, BEFORE.replace('e', 'E'))).toEqual([
       { kind: 'skipped', line: 0, text: '' },
       { kind: 'same', line: 3, text: 'c' },
@@ -17,7 +17,7 @@ describe('two texts', () => {
     ]);
   });
 
-  it('that are equal differ in nothing', () => {
+  it('that are equal have no difference', () => {
     expect(lineDiff(BEFORE, BEFORE)).toEqual([]);
   });
 
@@ -26,14 +26,14 @@ describe('two texts', () => {
   });
 });
 
-describe('a change of somebody else', () => {
-  it('is carried over beside mine', () => {
+describe('a change of another admin', () => {
+  it('is merged with my change', () => {
     const theirs = BEFORE.replace('b', 'B');
     const mine = BEFORE.replace('g', 'g\ngg');
     expect(carriedOver({ before: BEFORE, theirs, mine })).toBe('a\nB\nc\nd\ne\nf\ng\ngg\nh\n');
   });
 
-  it('is not, where mine changed the same lines', () => {
+  it('is not merged if my change touches the same lines', () => {
     const [theirs, mine] = [BEFORE.replace('b', 'B'), BEFORE.replace('b', 'x')];
     expect(carriedOver({ before: BEFORE, theirs, mine })).toBeUndefined();
   });

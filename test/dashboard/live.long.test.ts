@@ -58,13 +58,13 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await summaryHas('All 3 nodes are up, and every partition has a leader.');
     expect(await page.locator('.node .tile').count()).toBe(24);
     expect(await page.locator('.node .tile.leader').count()).toBe(8);
-    await eventually('answers are seen', async () => {
+    await eventually('the rate of answers is shown', async () => {
       const shown = page.locator('.figures div', { hasText: 'requests allowed' }).locator('dd');
       return /^[1-9][^]* a second now$/.test((await shown.textContent()) ?? '') ? true : undefined;
     });
   });
 
-  it('shows live that a leader is killed, who takes over, and that it comes back', async () => {
+  it('shows live that a leader is killed, which node takes over, and that it returns', async () => {
     const { partitions } = await cluster.status();
     const victim = partitions.map(({ leader }) => leader).find((leader) => leader !== PEEKED_AT) ?? 0;
     await cluster.kill(victim);
@@ -88,7 +88,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     expect(await page.locator('.node[data-state="up"]').count()).toBe(3);
   });
 
-  it('says so when its own node is gone, and where else to look, and goes on when it is back', async () => {
+  it('says so when its own node is gone, links to the other nodes, and continues when the node is back', async () => {
     await cluster.kill(PEEKED_AT);
     const alert = page.getByRole('alert').filter({ hasText: 'Not live' });
     await alert.waitFor();
@@ -99,7 +99,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await summaryHas('All 3 nodes are up');
   });
 
-  it('shows how a key stands, and what was answered', async () => {
+  it('shows the status of a key, and the answer to a change', async () => {
     await goTo(page, 'Keys');
     await page.getByLabel('Key, or a value in it').fill('user-1');
     await page.keyboard.press('Enter');
@@ -115,7 +115,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     expect(counts.map((count) => Number(count.replaceAll(',', ''))).some((count) => count > 0)).toBe(true);
   });
 
-  it('shows what rules would change, and that no browser may change an open cluster', async () => {
+  it('shows the changes of edited rules, and that no browser may change an open cluster', async () => {
     await goTo(page, 'Rules');
     await page.getByRole('button', { name: 'Edit the rules' }).click();
     await page.getByText('per-user is added').waitFor();
@@ -125,7 +125,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await page.getByText(/lets no browser change it/).waitFor();
   });
 
-  it.each(VIEWS)('has nothing serious that keeps anybody out, and fits on a phone: %s', async (view) => {
+  it.each(VIEWS)('has no serious accessibility problem, and fits on a phone: %s', async (view) => {
     await goTo(page, view);
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Use dark colours' }).click();
@@ -136,7 +136,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await page.getByRole('button', { name: 'Use light colours' }).click();
   });
 
-  it('is used by keyboard alone', async () => {
+  it('can be used with the keyboard alone', async () => {
     await goTo(page, 'Overview');
     await page.reload();
     await summaryHas('All 3 nodes');
@@ -152,14 +152,14 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     );
   });
 
-  it('is watched by what would object', async () => {
+  it('is watched by checks that can fail', async () => {
     const other = await openPage(browser, `http://127.0.0.1:${cluster.port(PEEKED_AT)}`);
     await other.page.locator('#summary').waitFor();
     await other.page.evaluate(
       `document.querySelector('main').innerHTML = '<button></button><p style="color: red"></p><img src="http://other.example/a">'`,
     );
     expect((await seriousFindings(other.page)).join(' ')).toContain('button-name');
-    await eventually('the policy objects', () =>
+    await eventually('the policy reports a violation', () =>
       ['style', 'img'].every((what) => other.complaints.some((text) => text.includes(what)))
         ? true
         : undefined,
@@ -167,7 +167,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await other.page.context().close();
   });
 
-  it('has asked nobody else for anything, and broken no policy', () => {
+  it('sends requests only to its node, and obeys its content security policy', () => {
     expect(watched.outside).toEqual([]);
     expect(watched.complaints).toEqual([]);
   });

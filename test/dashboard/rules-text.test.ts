@@ -19,7 +19,7 @@ function definitionsOf(text: string): readonly RuleDefinition[] {
 }
 
 describe('rules as text', () => {
-  it('say the same when they are read again', () => {
+  it('are the same rules when the text is read again', () => {
     const inForce = definitionsOf(DOCUMENT);
     const text = textOfRules(inForce) ?? '';
     expect(definitionsOf(text)).toEqual(inForce);
@@ -28,7 +28,7 @@ describe('rules as text', () => {
     expect(text).toContain('per: minute');
   });
 
-  it('are what their author wrote, with comments and blank lines, where that is kept', () => {
+  it('are the text of their author, with comments and blank lines, if it is stored', () => {
     const document = `# ours\r\n${DOCUMENT}`;
     expect(textInForce({ document, definitions: definitionsOf(DOCUMENT) })).toEqual({
       text: `# ours\n${DOCUMENT}`,
@@ -38,14 +38,14 @@ describe('rules as text', () => {
     expect(textInForce({}).origin).toBe('example');
   });
 
-  it('begin with a sound example where no document is in force', () => {
+  it('are a valid example if no document is in force', () => {
     expect(checkRules(textOfRules(undefined) ?? '', undefined)).toMatchObject({
       kind: 'changes',
       changes: [{ kind: 'added', id: 'per-user' }],
     });
   });
 
-  it('are none of those of nested descriptors', () => {
+  it('omit rules of nested descriptors', () => {
     const nested = definitionsOf(
       'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: minute, requests_per_unit: 1 } }]',
     );
@@ -61,7 +61,7 @@ describe('rules as text', () => {
     });
   });
 
-  it('are refused with the place of every mistake', () => {
+  it('are refused with the position of every mistake', () => {
     const text = 'rules:\n  - { id: a, key: user, windows: { limit: -1, per: minute } }\n  - { key: user }\n';
     const checked = checkRules(text, undefined);
     if (checked.kind !== 'mistakes') throw new Error('it was taken');

@@ -57,7 +57,7 @@ describe('the rules in use', () => {
     expect(otherRows([...rows, row('OTHER', { denied: 1 })], RULES)).toEqual([row('OTHER', { denied: 1 })]);
   });
 
-  it('stand beside their like: one in shadow behind the enforced ones that count the same', () => {
+  it('are grouped by their keys: a shadow rule follows the enforced rules that count the same', () => {
     expect(groupsOf(RULES).map(({ words, rules }) => [words, rules.map(({ id }) => id)])).toEqual([
       ['Counts by user', ['per-user', 'trial']],
       ['Counts by customer', ['per-customer']],
@@ -65,7 +65,7 @@ describe('the rules in use', () => {
     ]);
   });
 
-  it('each have somebody nearest to the limit: by what is used, then by the wait', () => {
+  it('each have a key nearest to the limit: by the used fraction, then by the wait', () => {
     const keyStatuses = [
       keyStatus('user=a', 'per-user/hour', 4),
       keyStatus('user=b', 'per-user/day', 0, 1_000),
@@ -80,7 +80,7 @@ describe('the rules in use', () => {
     ]);
   });
 
-  it('are asked about in turn, so that a busy one takes no place of another', () => {
+  it('take turns in the list of keys to ask for, so that a busy rule does not displace another', () => {
     const many = Array.from({ length: 99 }, (_, i) => `user=${i}`);
     const keys = keysToAsk({
       top: { fromMillis: 0, denied: top('a', ...many), allowed: top('b', 'customer=x', 'user=0') },

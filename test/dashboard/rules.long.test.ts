@@ -83,7 +83,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
     await closed.cluster.stop();
   });
 
-  it('have their totals and who is nearest to the limit, one in shadow right below the enforced one', async () => {
+  it('have totals and the key nearest to the limit, and a shadow rule stands right below the enforced one', async () => {
     await goTo(page, 'Rules');
     const rows = page.getByRole('row').filter({ has: page.getByRole('rowheader') });
     await page.getByRole('row', { name: /per-user.*user=mallory 0 of 5 left/ }).waitFor();
@@ -108,7 +108,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
     await page.goBack();
   });
 
-  it('are edited as their author wrote them, with numbers at the lines', async () => {
+  it('are edited in the text of their author, with line numbers', async () => {
     await page.getByRole('button', { name: 'Edit the rules' }).click();
     expect(await text.inputValue()).toBe(DOCUMENT);
     expect(await page.locator('.numbers').textContent()).toMatch(/^1\n2\n3\n/);
@@ -116,7 +116,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
     expect(await apply.isDisabled()).toBe(true);
   });
 
-  it('mark the line of a mistake, and take nobody further', async () => {
+  it('mark the line of a mistake, and cannot be applied', async () => {
     await text.fill(DOCUMENT.replace('limit: 500', 'limit: many'));
     await page.getByRole('button', { name: 'line 11, column 23' }).waitFor();
     expect(await page.locator('.numbers mark').textContent()).toBe('✗ 11\n');
@@ -126,7 +126,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
     expect(await isFineEverywhere()).toEqual([]);
   });
 
-  it('show the difference before they are applied, comments and all, and keep it afterwards', async () => {
+  it('show the difference with comments before they are applied, and keep the text afterwards', async () => {
     const mine = DOCUMENT.replace('limit: 500', 'limit: 600').replace('until March', 'until April');
     await text.fill(mine);
     await page.getByText('per-customer becomes looser').waitFor();
@@ -152,7 +152,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
     await page.getByText(/Version \d+ is in force/).waitFor();
   });
 
-  it('ask what to do with a change of somebody else, and take it in beside the own one', async () => {
+  it('ask what to do with the change of another admin, and merge it with the edited text', async () => {
     const before = await text.inputValue();
     await text.fill(before.replace('limit: 5,', 'limit: 6,'));
     await page.getByText('per-user becomes looser').waitFor();
@@ -171,7 +171,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
     expect(applied).toContain('# a trial until May');
   });
 
-  it('are not applied over a change that the page has not heard of yet', async () => {
+  it('are not applied over a change that the page does not know yet', async () => {
     const before = await text.inputValue();
     await text.fill(before.replace('limit: 6,', 'limit: 9,'));
     await page.getByText('per-user becomes looser').waitFor();
@@ -189,7 +189,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
     expect(await page.getByRole('button', { name: 'Take that change into this text' }).count()).toBe(0);
   });
 
-  it('have asked nobody else for anything, and broken no policy', () => {
+  it('send requests only to their node, and obey its content security policy', () => {
     expect(watched.outside).toEqual([]);
     expect(watched.complaints).toEqual([]);
   });

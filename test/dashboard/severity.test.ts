@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ReportedNode, ReportedPartition } from '../../src/api/cluster-report.ts';
 import type { LiveCluster } from '../../src/api/monitoring.ts';
-import { nodeStateOf } from '../../src/dashboard/node-state.ts';
+import { nodeStateOf } from '../../src/dashboard/cluster-state.ts';
 import { type Judged, type Verdict, verdictOf } from '../../src/dashboard/severity.ts';
 import { clockTime } from '../../src/dashboard/words.ts';
 
@@ -53,7 +53,7 @@ function lost(cluster: LiveCluster | undefined, changes: Partial<Judged> = {}): 
 }
 
 describe('a cluster that serves', () => {
-  it('is well only if every node is heard, and every partition has a leader and is in its place', () => {
+  it('is healthy only if every node answers, and every partition has a leader and is in its place', () => {
     expect(live(WELL, 0.5)).toMatchObject({
       severity: 'well',
       what: 'All 3 nodes are up, and every partition has a leader.',
@@ -67,7 +67,7 @@ describe('a cluster that serves', () => {
     expect(live(fast)).toMatchObject({ severity: 'attention', commands: ['npx quorate doctor'] });
   });
 
-  it('is not well while it denies most', () => {
+  it('is not healthy while it denies most requests', () => {
     expect(live(WELL, 0.51)).toMatchObject({
       severity: 'attention',
       what: 'The cluster is up, and denies most: 51 % of its decisions.',
@@ -86,7 +86,7 @@ describe('a cluster that serves', () => {
   });
 });
 
-describe('a cluster that does not serve everybody', () => {
+describe('a cluster that does not serve every key', () => {
   it('says which partitions have no leader, for how many keys that is, and which nodes to start', () => {
     const { partitions } = withPartitions({ leader: 0 }, 1, 3);
     expect(live({ ...withDown(2, 3), partitions })).toMatchObject({
@@ -100,7 +100,7 @@ describe('a cluster that does not serve everybody', () => {
     });
   });
 
-  it('denies everybody for a restore, and says for how long', () => {
+  it('shows that a restore denies every request, and for how long', () => {
     // The restore explains the denials, and is worse than a dead node.
     const { partitions } = withPartitions({ restoredMillis: 59_001 }, 0);
     expect(live({ ...withDown(3), partitions }, 1)).toMatchObject({
@@ -109,7 +109,7 @@ describe('a cluster that does not serve everybody', () => {
     });
   });
 
-  it('is out when no partition has a leader', () => {
+  it('is a total outage when no partition has a leader', () => {
     const { partitions } = withPartitions({ leader: 0 }, 0, 1, 2, 3);
     expect(live({ ...withDown(2, 3), partitions })).toMatchObject({
       severity: 'outage',
@@ -119,7 +119,7 @@ describe('a cluster that does not serve everybody', () => {
 });
 
 describe('a page whose node does not answer', () => {
-  it('is old, and names the nodes that were up and no other', () => {
+  it('is marked as old, and names only the nodes that were up', () => {
     const verdict = lost(withDown(3));
     expect(verdict).toMatchObject({
       severity: 'outage',
@@ -129,7 +129,7 @@ describe('a page whose node does not answer', () => {
     expect(verdict?.action).toContain('If none answers, the whole cluster is down');
   });
 
-  it('says that nobody answers where no other was up either, and links to nobody', () => {
+  it('says that no node answers if no other was up either, and has no links', () => {
     expect(lost(withDown(2, 3))).toMatchObject({
       severity: 'outage',
       what: `Not live: total outage. No node answers since ${AS_OF}, and this page is old.`,
@@ -141,14 +141,14 @@ describe('a page whose node does not answer', () => {
     expect(lost(undefined, { isAnswered: true })?.severity).toBe('attention');
   });
 
-  it('is no outage where the node answers, and refuses', () => {
+  it('shows no outage if the node answers with a refusal', () => {
     expect(lost(WELL, { isAnswered: true, reason: 'it is drained' })).toMatchObject({
       severity: 'attention',
       what: `Not live: it is drained. This page is as of ${AS_OF}.`,
     });
   });
 
-  it('says nothing before there is anything to say', () => {
+  it('has no verdict before the first report', () => {
     expect(verdictOf(judged(undefined, { status: 'connecting' }), undefined)).toBeUndefined();
   });
 });
@@ -157,7 +157,7 @@ describe('a node on the page', () => {
   const LIVE = { isSelf: false, oldMillis: undefined, heardMillis: HEARD_MILLIS };
   const OLD = { ...LIVE, oldMillis: HEARD_MILLIS };
 
-  it('is up only while it is heard, and otherwise as of when it was', () => {
+  it('is up only while it answers, and otherwise shows the time of its last answer', () => {
     expect(nodeStateOf(nodeOf(2), LIVE)).toEqual({ state: 'up', tone: 'good', asOfMillis: undefined });
     expect(nodeStateOf(nodeOf(2, { up: false, silentMillis: 4_000 }), LIVE)).toEqual({
       state: 'silent',
@@ -168,7 +168,7 @@ describe('a node on the page', () => {
     expect(nodeStateOf(nodeOf(1), { ...OLD, isSelf: true })).toMatchObject({ state: 'silent', tone: 'bad' });
   });
 
-  it('is drained, or has a clock that is not fit', () => {
+  it('shows that it is drained, or that its clock is unfit', () => {
     expect(nodeStateOf(nodeOf(2, { draining: true }), LIVE).state).toBe('drained');
     expect(nodeStateOf(nodeOf(2, { clock: 'slow' }), LIVE).state).toBe('clock too slow');
   });

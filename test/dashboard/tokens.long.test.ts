@@ -69,7 +69,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     await page.getByRole('alert').filter({ hasText: 'This token is not accepted' }).waitFor();
   });
 
-  it('shows all to a token of role read, and lets it change nothing', async () => {
+  it('shows everything to a token of role read, and allows it no change', async () => {
     await signIn(reader);
     await page.getByText('read token (view only)').waitFor();
     await page.locator('#summary', { hasText: 'All 3 nodes are up' }).waitFor();
@@ -92,7 +92,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     expect(await page.evaluate('sessionStorage.getItem("quorate-token")')).toBeNull();
   });
 
-  it('lets an admin apply rules, after it showed the mistakes and the difference', async () => {
+  it('lets an admin apply rules after showing mistakes and the difference', async () => {
     await signIn(admin);
     await page.getByText('admin token').waitFor();
     await goTo(page, 'Rules');
@@ -111,7 +111,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     expect(await page.getByRole('button', { name: 'Apply this difference' }).isDisabled()).toBe(true);
   });
 
-  it('takes no change of somebody else back before the admin said so', async () => {
+  it('reverts no change of another admin without a confirmation', async () => {
     const text = page.getByLabel('Document of rules');
     const apply = page.getByRole('button', { name: 'Apply this difference' });
     const mine = DOCUMENT.replace('limit: 50', 'limit: 60');
@@ -139,7 +139,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     expect(await page.getByText(/Somebody else applied/).count()).toBe(0);
   });
 
-  it('lets an admin change a customer, unless somebody else did meanwhile', async () => {
+  it('lets an admin change a customer, unless another admin did meanwhile', async () => {
     await goTo(page, 'Customers');
     await page.getByLabel('Customer id').fill('acme');
     await page.keyboard.press('Enter');
@@ -159,7 +159,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     expect(await seriousFindings(page)).toEqual([]);
   });
 
-  it('shows nothing more once its token is revoked', async () => {
+  it('shows nothing once its token is revoked', async () => {
     const id = admin.split('_')[1] ?? '';
     const other = await made('admin');
     const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/tokens/${id}`, {
@@ -170,7 +170,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
-  it('has asked nobody else for anything, and broken no policy', () => {
+  it('sends requests only to its node, and obeys its content security policy', () => {
     expect(watched.outside).toEqual([]);
     expect(watched.complaints).toEqual([]);
   });

@@ -1,8 +1,8 @@
 /** Tests how numbers, durations and events are shown, and the columns of the charts. */
 import { describe, expect, it } from 'vitest';
 import type { LiveFigures } from '../../src/api/monitoring.ts';
-import { NO_SAMPLES, SAMPLES_MAX, withSample } from '../../src/dashboard/samples.ts';
-import { movesOf, placeInWords } from '../../src/dashboard/replicas.ts';
+import { NO_SAMPLES, SAMPLES_MAX, withSample } from '../../src/dashboard/feed.ts';
+import { movesOf, placeInWords } from '../../src/dashboard/cluster-state.ts';
 import {
   faultInWords,
   listed,
@@ -21,7 +21,7 @@ function at(second: number, changes: Partial<LiveFigures> = {}): LiveFigures {
 }
 
 describe('the cluster in words', () => {
-  it('says where a partition moves to, and from where', () => {
+  it('says from where and to where a partition moves', () => {
     const replicas = [1, 2, 3].map((node) => ({ node, match: 5, applied: 5 }));
     const settled = { id: 0, leader: 1, term: 1, commit: 5, placed: true, replicas };
     const moving = { ...settled, placed: false };
@@ -52,7 +52,7 @@ describe('the cluster in words', () => {
     expect(listed(Array.from({ length: 11 }, (_, i) => i))).toBe('0, 1, 2, 3, 4, 5, 6, 7 and 3 more');
   });
 
-  it('tells no share as all or nothing that is not', () => {
+  it('shows a fraction as 0 % or 100 % only if it is exact', () => {
     const fractions = [0, 0.000_5, 0.012, 0.5, 0.554, 0.996, 0.999_9, 1];
     expect(fractions.map(percent)).toEqual([
       '0 %',
@@ -76,7 +76,7 @@ describe('the cluster in words', () => {
     expect([0, 99_999, 100_000, 1_234_567].map(shortNumber)).toEqual(['0', '99,999', '100K', '1.23M']);
   });
 
-  it('tells spans in two units, never too short', () => {
+  it('shows durations in at most two units, rounded up', () => {
     expect([span(0), span(900.2), span(1_001), span(60_000), span(90_061_000)]).toEqual([
       '0 ms',
       '901 ms',
@@ -96,7 +96,7 @@ describe('the cluster in words', () => {
 });
 
 describe('the samples of a chart', () => {
-  it('are a column for each series, with nothing where nothing is known', () => {
+  it('are a column for each series, with null for unknown values', () => {
     const samples = withSample(withSample(NO_SAMPLES, at(1)), at(2, { rates: null, clusterTimes: null }));
     expect(samples.seconds).toEqual([1, 2]);
     expect(samples.rates[0]).toEqual([12.5, null]);
@@ -104,7 +104,7 @@ describe('the samples of a chart', () => {
     expect(samples.times[1]).toEqual([8, null]);
   });
 
-  it('are bounded, and begin anew when the clock steps back', () => {
+  it('are bounded, and start again when the clock steps back', () => {
     let samples = NO_SAMPLES;
     for (let second = 1; second <= SAMPLES_MAX + 3; second += 1) samples = withSample(samples, at(second));
     expect([samples.seconds.length, samples.seconds[0], samples.rates[3]?.length]).toEqual([

@@ -13,7 +13,7 @@ import { helmProgram, linted, rendered, type Rendering } from './helm.ts';
 import { type Manifest, manifestsIn, mistakesIn } from './manifest-types.ts';
 
 const MANIFEST = join(ROOT, 'cluster', 'kubernetes', 'quorate.yaml');
-const HEADER = `# A cluster of three nodes, closed and with TLS: what the chart in helm/quorate makes of its default values, for those without Helm. Before it
+const HEADER = `# A cluster of three nodes, closed and with TLS: the output of the chart in helm/quorate for its default values, for use without Helm. Before it
 # is applied: a namespace, the secret \`quorate\` and an image of your own, as docs/operate/kubernetes.md says. \`kubectl apply -n quorate -f quorate.yaml\`
 # This file is written by a command: change the chart, then run REWRITE_MANIFEST=1 npx vitest run test/deployment/chart.test.ts
 `;
@@ -88,17 +88,17 @@ const EVERYTHING = {
 };
 
 describe.skipIf(helm === '')('the chart', () => {
-  it('pleases Helm', async () => {
+  it('passes helm lint', async () => {
     expect(await linted(helm)).toContain('1 chart(s) linted, 0 chart(s) failed');
   });
 
-  it('makes the plain manifest of its defaults', async () => {
+  it('renders the plain manifest from its defaults', async () => {
     const text = await plain();
     if (process.env['REWRITE_MANIFEST'] !== undefined) await writeFile(MANIFEST, text);
     expect(await readFile(MANIFEST, 'utf8')).toBe(text);
   });
 
-  it('is of the types that the APIs publish, whatever its values are', async () => {
+  it('has the types of the published APIs, for all values', async () => {
     const everything = await made({ release: 'limits', values: EVERYTHING });
     const monitor = only(everything, 'ServiceMonitor') as Manifest & { readonly spec: object };
     const rule = only(everything, 'PrometheusRule') as Manifest & { readonly spec: object };
@@ -128,7 +128,7 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(everything.filter(({ metadata }) => !metadata.name.startsWith('limits'))).toEqual([]);
   });
 
-  it('passes its values on', async () => {
+  it('writes its values into the manifests', async () => {
     const all = await made({ release: 'limits', values: EVERYTHING });
     const { spec } = only(all, 'StatefulSet') as StatefulSet;
     const pod = spec.template.spec;
@@ -181,7 +181,7 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(await annotationsOf({})).toBeUndefined();
   });
 
-  it('without TLS mounts no secret, and asks pods in plain HTTP', async () => {
+  it('mounts no secret without TLS, and probes pods in plain HTTP', async () => {
     const { spec } = only(await made({ values: { tls: false } }), 'StatefulSet') as StatefulSet;
     const [container] = spec.template.spec.containers;
     expect(container?.startupProbe.httpGet.scheme).toBe('HTTP');
@@ -189,7 +189,7 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(container?.env.map(({ name }) => name)).not.toContain('QUORATE_SETTINGS');
   });
 
-  it('has a job that applies the rules as the command takes them', async () => {
+  it('has a job that applies the rules with a valid command line', async () => {
     const all = await made({ release: 'limits', values: EVERYTHING });
     const { spec, metadata } = only(all, 'Job') as Manifest & { readonly spec: StatefulSet['spec'] };
     const [container] = spec.template.spec.containers as unknown as readonly {
@@ -214,7 +214,7 @@ describe.skipIf(helm === '')('the chart', () => {
     });
   });
 
-  it('has Prometheus scrape each pod as the job of the alerts, which are those of alerts.yaml', async () => {
+  it('makes Prometheus scrape each pod as the job of the alerts, and contains the alerts of alerts.yaml', async () => {
     const all = await made({ release: 'limits', values: EVERYTHING });
     const monitor = only(all, 'ServiceMonitor') as {
       readonly spec: {

@@ -29,7 +29,7 @@ async function certificate(id: number): Promise<X509Certificate> {
 }
 
 describe('quorate container secrets', () => {
-  it('makes all that the containers mount, the tokens and the key of the CA apart', async () => {
+  it('creates all files that the containers mount, and separately the tokens and the key of the CA', async () => {
     const { code, stdout } = await secrets('--pattern', HOST, '--also-host', 'limits.example');
     expect(code).toBe(0);
     expect(stdout).toContain('certificates of node 1, 2, 3, valid until');
@@ -44,7 +44,7 @@ describe('quorate container secrets', () => {
       expect((await stat(join(out, path))).mode & 0o077).toBe(0);
   });
 
-  it('makes what a container starts with as it is', async () => {
+  it('creates files that a container starts with unchanged', async () => {
     await secrets('--pattern', HOST);
     const { clusterId, local } = await containerSettings({
       QUORATE_HOST: HOST,
@@ -85,7 +85,7 @@ describe('quorate container secrets', () => {
     expect((await certificate(4)).checkHost('quorate-3.quorate-nodes')).toBeDefined();
   });
 
-  it('makes no second CA where the certificate of the first is gone', async () => {
+  it('creates no second CA if the certificate of the first is gone', async () => {
     await secrets('--pattern', HOST);
     await rm(join(out, 'ca'), { recursive: true });
     await rm(join(out, 'certs', 'ca.crt'));
@@ -106,7 +106,7 @@ describe('quorate container secrets', () => {
     expect(code).toBe(64);
   });
 
-  it('writes into no directory that is another’s', async () => {
+  it('refuses a directory of another purpose', async () => {
     await secrets('--pattern', HOST);
     await writeFile(join(out, 'certs', 'settings.json'), '{}');
     expect((await secrets('--pattern', HOST)).said).toContain('settings.json must have a clusterId');

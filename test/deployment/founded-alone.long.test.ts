@@ -34,7 +34,7 @@ async function status(path: string, ca: string, token?: string): Promise<number>
   });
 }
 
-it('three containers without a cluster id draw one, keep it, and know where each of them stands', async () => {
+it('three containers without a cluster id draw one, keep it, and know the zone of each', async () => {
   for (const ordinal of ALL) {
     pods.environment = { QUORATE_CLUSTER_ID: '', QUORATE_ZONE: `zone-${ordinal % 2}` };
     await pods.start(ordinal, `127.0.4.${2 + ordinal}`);
@@ -44,7 +44,7 @@ it('three containers without a cluster id draw one, keep it, and know where each
   expect(ids).toEqual(ALL.map(() => pods.recordOf(0)['incarnation']));
   const { body } = await pods.ask(1, '/v1/allow', { userId: 'ada' });
   expect(body).toMatchObject({ allowed: true });
-  // Its zones are those that its founders said.
+  // The zones are those of the founders.
   const { body: cluster } = await pods.ask(1, '/v1/cluster');
   const nodes = cluster['nodes'] as readonly { readonly zone?: string }[];
   expect(nodes.map(({ zone }) => zone)).toEqual(['zone-0', 'zone-1', 'zone-0']);
@@ -53,13 +53,13 @@ it('three containers without a cluster id draw one, keep it, and know where each
   await pods.ready([2]);
   // One that joins learns it.
   await pods.start(3, '127.0.4.6');
-  await eventually('it waits to be added', () =>
+  await eventually('the fourth container waits to be added', () =>
     pods.pod(3).said().includes('is prepared: add it with') ? true : undefined,
   );
   expect(pods.recordOf(3)['clusterId']).toBe(ids[0]);
 });
 
-it('a container is closed with TLS and tokens by what one command made', async () => {
+it('a container is closed with TLS and tokens from the files of one command', async () => {
   const { directory } = pods;
   const mounted = join(directory, 'secrets', 'certs');
   const host = 'quorate-{ordinal}.quorate.test';
@@ -73,7 +73,9 @@ it('a container is closed with TLS and tokens by what one command made', async (
   };
   await pods.start(0, '127.0.4.9');
   const ca = await readFile(join(mounted, 'ca.crt'), 'utf8');
-  await eventually('it is ready', async () => ((await status('/readyz', ca)) === 200 ? true : undefined));
+  await eventually('the container is ready', async () =>
+    (await status('/readyz', ca)) === 200 ? true : undefined,
+  );
   const [admin, read] = await Promise.all(
     ['admin', 'read'].map((role) => readFile(join(directory, 'secrets', 'tokens', role), 'utf8')),
   );
@@ -81,7 +83,7 @@ it('a container is closed with TLS and tokens by what one command made', async (
   expect(await status('/metrics', ca, read)).toBe(200);
   expect(await status('/v1/tokens', ca, read)).toBe(403);
   expect(await status('/v1/tokens', ca, admin)).toBe(200);
-  // As the job of the chart does, with the token of its secret.
+  // Applies rules like the job of the chart, with the token of its secret.
   await writeFile(
     join(directory, 'rules.yaml'),
     'rules:\n  - id: default\n    windows: { limit: 5, per: minute }\n',
@@ -92,7 +94,7 @@ it('a container is closed with TLS and tokens by what one command made', async (
     0,
     expect.stringContaining('in force'),
   ]);
-  // It may be run again, and is nothing for others.
+  // The command may be repeated. A token of role read is refused.
   expect(await pods.run(apply, { QUORATE_TOKEN: admin ?? '' })).toEqual([0, expect.any(String)]);
   expect(await pods.run(apply, { QUORATE_TOKEN: read ?? '' })).toEqual([64, expect.any(String)]);
 });

@@ -32,7 +32,7 @@ const FOUNDING = {
 };
 
 describe('a cluster', () => {
-  it('is founded by the first, when all others told that they know of none', () => {
+  it('is founded by the first founder, once all others have answered that they know no cluster', () => {
     expect(foundingOf(recordOf(1), reported(recordOf(2), recordOf(3)), WANTED)).toEqual(FOUNDING);
     expect(foundingOf(recordOf(1), reported(recordOf(2)), WANTED)).toBeUndefined();
     expect(foundingOf(recordOf(2), reported(recordOf(1), recordOf(3)), WANTED)).toBeUndefined();
@@ -41,7 +41,7 @@ describe('a cluster', () => {
     });
   });
 
-  it('knows where its founders stand that say so', () => {
+  it('stores the zones that its founders report', () => {
     const [own, two] = [recordOf(1, { zone: 'a' }), recordOf(2, { zone: 'b' })];
     expect(foundingOf(own, reported(two, recordOf(3)), WANTED)).toEqual({
       ...FOUNDING,
@@ -52,14 +52,14 @@ describe('a cluster', () => {
     });
   });
 
-  it('is learned from whoever knows it', () => {
+  it('is learned from any container that knows it', () => {
     const knows = recordOf(3, { founding: FOUNDING });
     expect(foundingOf(recordOf(2), reported(knows), WANTED)).toBe(FOUNDING);
     expect(foundingOf(recordOf(1), reported(knows), WANTED)).toBe(FOUNDING);
     expect(foundingOf(recordOf(4), reported(knows), WANTED)).toBe(FOUNDING);
   });
 
-  it('is not joined with another volume than it was founded with, nor founded again', () => {
+  it('refuses a founder with another volume than at the founding, and is not founded again', () => {
     const knows = recordOf(3, { founding: FOUNDING });
     for (const id of [1, 2]) {
       const lost = recordOf(id, { incarnation: 'f'.repeat(32) });
@@ -77,14 +77,14 @@ describe('a cluster without an id', () => {
   }) as [FoundingRecord, FoundingRecord, FoundingRecord];
   const founding = { ...FOUNDING, clusterId: own.incarnation };
 
-  it('gets one by its founding, which no other cluster has', () => {
+  it('gets a unique one at its founding', () => {
     expect(foundingOf(own, reported(...others), WANTED)).toEqual(founding);
     expect(foundingOf(others[0], reported(own, others[1]), WANTED)).toBeUndefined();
     const knows = recordOf(1, { clusterId: own.incarnation, founding });
     expect(foundingOf(others[0], reported(knows), WANTED)).toEqual(founding);
   });
 
-  it('is not joined while the others are of two', () => {
+  it('is not joined while the others belong to two clusters', () => {
     const [one, two] = ['a', 'b'].map((clusterId, i) =>
       recordOf(i + 1, { clusterId, founding: { ...FOUNDING, clusterId } }),
     ) as [FoundingRecord, FoundingRecord];
@@ -107,7 +107,7 @@ describe('a cluster that begins with a backup', () => {
   it.each([
     ['another', tuesday, `node 2 has one with a manifest of SHA-256 ${tuesday}`],
     ['none', undefined, 'node 2 has none'],
-  ])('is not founded by any while one has %s', (_, backup, text) => {
+  ])('is not founded while one founder has %s', (_, backup, text) => {
     const other = { ...recordOf(2), ...(backup !== undefined && { backup }) };
     const first = recordOf(1, { backup: monday });
     for (const [own, heard] of [
@@ -120,7 +120,7 @@ describe('a cluster that begins with a backup', () => {
     }
   });
 
-  it('is joined by those that have none, and asks none of who is no founder', () => {
+  it('is joined by containers without a backup, and expects none of a container that is no founder', () => {
     expect(foundingOf(recordOf(4), reported(...alike), WANTED)).toBeUndefined();
     expect(foundingOf(recordOf(1, { backup: monday }), reported(recordOf(1_001)), WANTED)).toBeUndefined();
     const knows = recordOf(3, { founding: founded });
@@ -136,7 +136,7 @@ describe('a volume', () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
-  it('remembers what it is, and is no other', async () => {
+  it('remembers its cluster and node, and is refused for another one', async () => {
     const own = { clusterId: 'c', nodeId: 2 };
     const record = await openRecord(directory, own);
     expect(record).toEqual({ ...own, incarnation: expect.stringMatching(/^[0-9a-f]{32}$/) });
@@ -162,7 +162,7 @@ describe('a volume', () => {
     await expect(openRecord(directory, own)).rejects.toThrow('founding.json is no record of a volume');
   });
 
-  it('that has no id yet takes the one that is given later', async () => {
+  it('without a cluster id adopts the one that is given later', async () => {
     const empty = await mkdtemp(join(tmpdir(), 'quorate-test-'));
     try {
       const { incarnation } = await openRecord(empty, { nodeId: 1 });
@@ -199,7 +199,7 @@ describe('a volume', () => {
       JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, founders: [{ id: 1 }] } }),
       'founders[0].incarnation',
     ],
-  ])('that says %s is not believed', (text, what) => {
+  ])('with the record %s is refused', (text, what) => {
     expect(() => recordIn(text, 'there')).toThrow(what);
   });
 });
@@ -207,7 +207,7 @@ describe('a volume', () => {
 describe('the environment of a container', () => {
   const GOOD = { QUORATE_CLUSTER_ID: 'c', QUORATE_HOST: 'q-{ordinal}.q', HOSTNAME: 'q-2' };
 
-  it('says which node it is, and where the others are', async () => {
+  it('names the node, and the addresses of the others', async () => {
     const { addressOf, ...settings } = await containerSettings(GOOD);
     expect(settings).toEqual({
       clusterId: 'c',
@@ -231,7 +231,7 @@ describe('the environment of a container', () => {
     });
   });
 
-  it('may give ordinals other ids, and state its own', async () => {
+  it('may map ordinals to other ids, and set the ordinal', async () => {
     const { nodeId, addressOf } = await containerSettings({
       ...GOOD,
       QUORATE_ORDINAL: '1',
@@ -240,12 +240,12 @@ describe('the environment of a container', () => {
     expect([nodeId, addressOf(0).id, addressOf(3).id]).toEqual([1001, 1, 1009]);
   });
 
-  it('may state the number of partitions, and a backup', async () => {
+  it('may set the number of partitions, and a backup', async () => {
     const stated = { ...GOOD, QUORATE_PARTITIONS: '9', QUORATE_RESTORE_FROM: '/backup' };
     expect(await containerSettings(stated)).toMatchObject({ partitions: 9, restoreFrom: '/backup' });
   });
 
-  it('may state how much is logged, and for whom', async () => {
+  it('may set the level and the format of the log', async () => {
     const stated = { ...GOOD, QUORATE_LOG_LEVEL: 'warn', QUORATE_LOG_FORMAT: 'json' };
     expect(await containerSettings(stated)).toMatchObject({ logLevel: 'warn', logFormat: 'json' });
   });
@@ -274,7 +274,7 @@ describe('the environment of a container', () => {
     await expect(containerSettings({ ...GOOD, ...changes })).rejects.toThrow(message);
   });
 
-  it('may state a zone, and an empty one is none', async () => {
+  it('may set a zone, and an empty one is none', async () => {
     expect(await containerSettings({ ...GOOD, QUORATE_ZONE: 'eu-1a' })).toMatchObject({ zone: 'eu-1a' });
     expect(await containerSettings({ ...GOOD, QUORATE_ZONE: '' })).not.toHaveProperty('zone');
   });

@@ -25,7 +25,7 @@ export async function helmProgram(): Promise<string | undefined> {
   const { [NAME]: program } = unzipSync(await readFile(ASSET_FILE), { filter: ({ name }) => name === NAME });
   if (program === undefined) throw new Error(`${ASSET_FILE} holds no ${NAME}`);
   await mkdir(CACHE, { recursive: true });
-  // Renamed into place, because another process may look for it.
+  // Renamed into place, because another process may search for it.
   const unfinished = `${path}.${process.pid}`;
   await writeFile(unfinished, program, { mode: 0o755 });
   await rename(unfinished, path);

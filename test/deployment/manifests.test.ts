@@ -30,7 +30,7 @@ function restoring(text: string): string {
 }
 
 describe('the manifests of Kubernetes', () => {
-  it('are of the types that its API publishes', async () => {
+  it('have the types of the published API', async () => {
     const all = await manifests();
     const changed = (change: (spec: object) => object): readonly Manifest[] =>
       all.flatMap((each) => {
@@ -52,7 +52,7 @@ describe('the manifests of Kubernetes', () => {
     );
   });
 
-  it('tell the container all that it needs', async () => {
+  it('give the container all environment variables and files that it needs', async () => {
     const all = await manifests();
     const { data } = all.find(({ kind }) => kind === 'ConfigMap') as unknown as {
       readonly data: Record<string, string>;
@@ -69,7 +69,7 @@ describe('the manifests of Kubernetes', () => {
     const [headless] = services.filter(({ spec }) => spec.clusterIP === 'None');
     expect([nodeId, clusterId]).toEqual([3, data['QUORATE_CLUSTER_ID']]);
     expect(http.host).toBe(`quorate-1.${headless?.metadata.name}.ns.svc.cluster.local`);
-    // At its own address, all that it says of itself.
+    // The variables of this container, with its own address.
     const { http: ownHttp, peer: ownPeer, resp: ownResp, grpc: ownGrpc } = listeningAt(addressOf(1), 'own');
     const own = [http, peer, resp, grpc].map((address) => ({ host: 'own', port: address?.port }));
     expect([ownHttp, ownPeer, ownResp, ownGrpc]).toEqual(own);
@@ -91,7 +91,7 @@ describe('the manifests of Kubernetes', () => {
     );
   });
 
-  it('mount a backup where the variable says, once that is no comment any more', async () => {
+  it('mount a backup at the path of the variable, once the lines are uncommented', async () => {
     const all = await manifests(restoring);
     const { data } = all.find(({ kind }) => kind === 'ConfigMap') as unknown as {
       readonly data: Record<string, string>;
@@ -103,7 +103,7 @@ describe('the manifests of Kubernetes', () => {
     expect(podOf(await manifests()).volumes.map(({ name }) => name)).not.toContain('backup');
   });
 
-  it('let a node do no more than it must', async () => {
+  it('give a node only the permissions that it needs', async () => {
     const [container] = podOf(await manifests()).containers;
     expect(container?.securityContext).toEqual({
       allowPrivilegeEscalation: false,
@@ -163,7 +163,7 @@ interface Compose {
 }
 
 describe('the compose file', () => {
-  it('has three containers that know each other, and mounts what is there', async () => {
+  it('has three containers that know each other, and mounts only existing files', async () => {
     const { services, volumes } = parse(await textOf('cluster', 'docker', 'compose.yaml'), {
       merge: true,
     }) as Compose;
@@ -190,7 +190,7 @@ describe('the compose file', () => {
     expect(sources.filter((source) => !isThere(source))).toEqual([]);
   });
 
-  it('has Prometheus scrape all of them, as the job that the alerts are for', async () => {
+  it('makes Prometheus scrape all of them, as the job of the alerts', async () => {
     const { scrape_configs: scraped } = parse(await textOf('cluster', 'docker', 'prometheus.yml')) as {
       readonly scrape_configs: readonly {
         readonly job_name: string;
@@ -205,7 +205,7 @@ describe('the compose file', () => {
 });
 
 describe('the image', () => {
-  it('runs as nobody special, what it copies is there, and its base is stated', async () => {
+  it('runs as an unprivileged user, copies only existing files, and names the version of its base', async () => {
     const lines = (await textOf('Dockerfile')).split('\n');
     const [last] = lines.filter((line) => line.startsWith('USER ')).slice(-1);
     expect(last).toBe('USER 1000:1000');

@@ -80,7 +80,7 @@ describe('units', () => {
 });
 
 describe('the dashboard', () => {
-  it('has panels with names and places of their own', () => {
+  it('has panels with unique names, and no two at one place', () => {
     expect(shown.length).toBeGreaterThan(30);
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
     expect(new Set(shown.map(({ title }) => title)).size).toBe(shown.length);
@@ -90,7 +90,7 @@ describe('the dashboard', () => {
     expect(new Set(cells).size).toBe(cells.length);
   });
 
-  it('lets the operator choose instances, and every expression obeys', () => {
+  it('lets the operator select instances, and every expression uses the selection', () => {
     const variable = dashboard.templating.list.find(({ name }) => name === 'instance');
     expect(variable).toMatchObject({ query: 'label_values(up{job="$job"}, instance)', multi: true });
     const all = shown.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
@@ -99,7 +99,7 @@ describe('the dashboard', () => {
     expect(all.filter((expr) => !expr.includes('{job='))).toEqual([]);
   });
 
-  it.each(shown)('says what $title is, in one unit, and from when on it is bad', (panel) => {
+  it.each(shown)('explains $title, in one unit, and marks from which value on it is bad', (panel) => {
     const { description = '', type, fieldConfig, targets = [] } = panel;
     const { unit, thresholds, custom } = fieldConfig?.defaults ?? {};
     expect(description).toMatch(/^[A-Z].{40,}\.$/s);
@@ -144,18 +144,18 @@ describe('every alert', () => {
       expect([alert, path, anchor]).toEqual([alert, RUNBOOK, anchorOf(alert)]);
       expect([alert, sections.get(anchor)]).toEqual([
         alert,
-        expect.stringMatching(/\S.*\n\n- Look: .*\n- Do: /s),
+        expect.stringMatching(/\S.*\n\n- Check: .*\n- Do: /s),
       ]);
     }
   });
 
-  it('and no other has one', () => {
+  it('has a heading in the runbook, and no other heading names an alert', () => {
     const headings = [...runbook.matchAll(/^### (Quorate\w+)$/gm)].map(([, name]) => name);
     expect(headings).toEqual(alerts.map(({ alert }) => alert));
   });
 });
 
-it('the runbook links to no heading that is not there', () => {
+it('the runbook has no dead links', () => {
   const anchors = new Set(
     [...runbook.matchAll(/^#{1,6} (.*)$/gm)].map(([, heading = '']) => anchorOf(heading)),
   );

@@ -25,7 +25,7 @@ const RATE_INTERVAL = '10s';
 const PAUSE_MILLIS = 50;
 const USERS = 20;
 /** Panels that may be NaN: a quantile without any observation. */
-const MAY_BE_EMPTY = ['Seconds for a snapshot, p99'];
+const MAY_BE_EMPTY = ['Duration of a snapshot, p99'];
 
 interface Panel {
   readonly title: string;
@@ -124,14 +124,14 @@ describe.skipIf(prometheus === undefined)('Prometheus beside three containers', 
     return (data?.result ?? []).filter(({ value }) => Number.isFinite(Number(value[1]))).length;
   }
 
-  it.skipIf(promtool === undefined)('can read its files', () => {
+  it.skipIf(promtool === undefined)('accepts its files', () => {
     const alerts = join(ROOT, 'cluster', 'observability', 'alerts.yaml');
     expect(execFileSync(promtool ?? '', ['check', 'rules', alerts], { encoding: 'utf8' })).toContain(
       'SUCCESS',
     );
   });
 
-  it('scrapes all of them', async () => {
+  it('scrapes all containers', async () => {
     const up = await eventually('nodes are up', async () => {
       const count = await valuesOf('up{job="$job"} == 1');
       return count >= ADDRESSES.length ? count : undefined;
@@ -145,7 +145,7 @@ describe.skipIf(prometheus === undefined)('Prometheus beside three containers', 
     expect(series).toBeGreaterThan(0);
   });
 
-  it('has no alert that cannot be computed, and tells of a node that is gone', async () => {
+  it('can compute every alert, and reports a node that is down', async () => {
     const { groups } = await asked<{
       readonly groups: readonly {
         readonly rules: readonly { readonly name: string; readonly health: string }[];

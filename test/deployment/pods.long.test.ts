@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => pods.stopAll());
 
-/** Grants of one user so far, each under an id of its own: a repetition takes nothing. */
+/** Grants of one user so far. Each has its own id, so a repetition is not charged. */
 let grants = 0;
 
 /** Remaining limit after one more grant. */
@@ -30,9 +30,9 @@ async function granted(ordinal: number): Promise<unknown> {
 }
 
 describe('three pods', () => {
-  it('wait for each other, and found one cluster', async () => {
+  it('wait for each other, and then found one cluster', async () => {
     await pods.start(0, '127.0.1.2');
-    await eventually('the first says for whom it waits', () =>
+    await eventually('the first pod says which pod it waits for', () =>
       pods.pod(0).said().includes('waiting for node 2 at quorate-1.quorate.test') ? true : undefined,
     );
     expect(pods.recordOf(0)).not.toHaveProperty('founding');
@@ -49,7 +49,7 @@ describe('three pods', () => {
     for (const ordinal of ALL) expect(await granted(ordinal)).toBe(LIMIT - grants);
   });
 
-  it('are known by their names, and not by where they listen', async () => {
+  it('are known by their names, not by their addresses', async () => {
     const { body } = await pods.ask(0, '/v1/cluster');
     const nodes = body['nodes'] as readonly { readonly http: string }[];
     expect(nodes.map(({ http }) => http)).toEqual(
@@ -57,13 +57,13 @@ describe('three pods', () => {
     );
   });
 
-  it('go on where one comes back at another address', async () => {
+  it('keep deciding when one returns at another address', async () => {
     await pods.stop(1, 'SIGTERM');
     expect(pods.pod(1).child.exitCode).toBe(0);
     expect(await granted(0)).toBe(LIMIT - grants);
     await pods.start(1, '127.0.1.13');
     await pods.ready([1]);
-    await eventually('all others are connected with it again', async () => {
+    await eventually('all other pods are connected with it again', async () => {
       for (const ordinal of [0, 2]) {
         const { body } = await pods.ask(ordinal, '/v1/cluster');
         const nodes = body['nodes'] as readonly { readonly up: boolean }[];
@@ -71,30 +71,30 @@ describe('three pods', () => {
       }
       return true;
     });
-    // Its vote counts: without the third, nobody could decide.
+    // Its vote counts: without it and the third pod there is no majority.
     await pods.stop(2, 'SIGKILL');
     expect(await granted(1)).toBe(LIMIT - grants);
     await pods.start(2, '127.0.1.14');
     await pods.ready([2]);
   });
 
-  it('are joined by a fourth, which learns from them what the cluster is, and is added', async () => {
+  it('are joined by a fourth, which learns the cluster from them and is added', async () => {
     await pods.start(3, '127.0.1.5');
-    await eventually('it waits', async () =>
+    await eventually('the fourth pod waits', async () =>
       (await pods.ask(3, '/readyz')).body['status'] === 'waiting to be added' ? true : undefined,
     );
     expect(pods.recordOf(3)['founding']).toEqual(pods.recordOf(0)['founding']);
     const { http, peer } = pods.ports;
     const [atHttp, atPeer] = [http, peer].map((port) => ({ host: pods.nameOf(3), port }));
     const change = { add: { id: 4, http: atHttp, peer: atPeer } };
-    await eventually('it is added', async () =>
+    await eventually('the fourth pod is added', async () =>
       (await pods.ask(0, '/v1/cluster/nodes', change)).status === 200 ? true : undefined,
     );
     await pods.ready([3]);
     expect(await granted(3)).toBe(LIMIT - grants);
   });
 
-  it('do not take an empty volume for the one that was lost', async () => {
+  it('refuse an empty volume in place of a lost one', async () => {
     for (const ordinal of [0, 1]) {
       await pods.stop(ordinal, 'SIGKILL');
       await rm(pods.volumeOf(ordinal), { recursive: true });
@@ -109,7 +109,7 @@ describe('three pods', () => {
 });
 
 describe('a pod', () => {
-  it('whose database is gone from its volume does not make another', async () => {
+  it('whose database is gone from its volume does not create another', async () => {
     await pods.stop(2, 'SIGKILL');
     await rm(`${pods.volumeOf(2)}/node-3`, { recursive: true });
     await rm(`${pods.volumeOf(2)}/cluster.json`);
@@ -117,7 +117,7 @@ describe('a pod', () => {
     expect([await pods.pod(2).ended, pods.pod(2).said()]).toEqual([64, expect.stringContaining('is gone')]);
   });
 
-  it('with the volume of another does not start', async () => {
+  it('with the volume of another pod does not start', async () => {
     pods.environment = { QUORATE_NODE_IDS: '2:1009' };
     await pods.start(2, '127.0.1.25');
     expect([await pods.pod(2).ended, pods.pod(2).said()]).toEqual([

@@ -72,7 +72,7 @@ export class Pods {
   async start(ordinal: number, address: string): Promise<void> {
     this.#hosts.set(this.nameOf(ordinal), address);
     const hosts = join(this.directory, 'hosts.json');
-    // As a whole: other pods look up names at any moment, and one that reads half a file ends.
+    // Replaces the file at once: other pods resolve names at any moment, and one that reads half a file ends.
     writeFileSync(`${hosts}.new`, JSON.stringify(Object.fromEntries(this.#hosts)));
     renameSync(`${hosts}.new`, hosts);
     const settings = join(this.directory, 'settings.json');
@@ -114,7 +114,7 @@ export class Pods {
     this.#pods.set(ordinal, { child, ended, said: () => said });
   }
 
-  /** Runs a command to its end where the names of the pods lead to them. Its exit code, and all that it prints. */
+  /** Runs a command that can resolve the names of the pods. Returns its exit code and its output. */
   async run(
     args: readonly string[],
     environment: Readonly<Record<string, string>>,
@@ -146,7 +146,7 @@ export class Pods {
     await ended;
   }
 
-  /** Asks the node where its name leads now. Status 0: nobody answers. */
+  /** Sends a request to the current address of the pod. Status 0: no answer. */
   async ask(ordinal: number, path: string, body?: unknown): Promise<Answer> {
     for (const [each, { child, said }] of this.#pods) {
       if (!this.#stopped.has(each) && (child.exitCode !== null || child.signalCode !== null))
@@ -178,7 +178,7 @@ export class Pods {
     }
   }
 
-  /** What a volume remembers of its founding. */
+  /** The record of the founding in a volume. */
   recordOf(ordinal: number): Readonly<Record<string, unknown>> {
     const text = readFileSync(join(this.volumeOf(ordinal), 'founding.json'), 'utf8');
     return JSON.parse(text) as Record<string, unknown>;

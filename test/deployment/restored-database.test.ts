@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CheckedBackup, checkBackup } from '../../src/backup/check-backup.ts';
 import { restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { writeKnownMembers } from '../../src/node/member-cache.ts';
 import { takeBackup } from '../../src/backup/take-backup.ts';
 import { makeDatabase } from '../../src/cli/container-restore.ts';
 import { localConfig, nodeDirectory } from '../../src/config/cluster-directory.ts';
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(async () => rm(root, { recursive: true, force: true }));
 
-/** By a founder in a volume of its own. Resolves with what it says. */
+/** Restores the database of a founder in a new volume. Resolves with its output. */
 async function made(nodeId: number, volume: string, from = backup, own = config): Promise<string[]> {
   const said: string[] = [];
   const incarnation = own.founders[nodeId - 1]?.incarnation ?? '';
@@ -52,7 +53,7 @@ interface Held {
   readonly chunks: readonly (Uint8Array | undefined)[];
 }
 
-/** All that a founder holds, by group. */
+/** All data of a founder, by group. */
 async function heldIn(database: string, nodeId: number, facts = factsOf(config)): Promise<Held[]> {
   const store = await openStore(database, { nodeId, facts });
   try {
@@ -76,8 +77,8 @@ function elsewhere(nodes: ClusterConfig['nodes']): ClusterConfig['nodes'] {
   return nodes.map((node) => ({ ...node, http: { ...node.http, port: node.http.port + 10_000 } }));
 }
 
-describe('founders that are filled apart', () => {
-  it('hold the same, wherever they think that the others are', async () => {
+describe('founders that restore a backup independently', () => {
+  it('hold the same data, even with different addresses of the others', async () => {
     const held: Held[][] = [];
     for (const { id } of config.founders) {
       const volume = fresh();
@@ -93,10 +94,10 @@ describe('founders that are filled apart', () => {
     expect(record?.state.nodes).toEqual(config.founders);
   });
 
-  it('hold of every partition what `quorate restore` makes of it', async () => {
+  it('hold for every partition the same data as `quorate restore`', async () => {
     const [volume, data] = [fresh(), fresh()];
     await made(1, volume);
-    const init = { backup, data, config, isComplete: false, withoutTokens: false };
+    const init = { backup, data, config, isComplete: false, withoutTokens: false, filled: writeKnownMembers };
     const { config: restored } = await restoreCluster(init);
     const [, ...partitions] = await heldIn(nodeDirectory(volume, 1), 1);
     const [, ...expected] = await heldIn(nodeDirectory(data, 1), 1, factsOf(restored));
@@ -105,20 +106,20 @@ describe('founders that are filled apart', () => {
 });
 
 describe('the database of a founder', () => {
-  it('is made anew where an attempt was cut off, which is no database', async () => {
+  it('is created again if an attempt was cut off, which left no database', async () => {
     const volume = fresh();
     const rest = join(volume, 'node-1.restoring-0badcafe');
     await mkdir(rest, { recursive: true });
     await writeFile(join(rest, 'CURRENT'), 'MANIFEST-000007\n');
     const said = await made(1, volume);
     expect(await readdir(volume)).toEqual(['node-1']);
-    expect(said.filter((line) => /^group \d: state [0-9a-f]+, as backed up$/.test(line))).toHaveLength(
+    expect(said.filter((line) => /^group \d \(.*\): state [0-9a-f]+, as backed up$/.test(line))).toHaveLength(
       PARTITIONS + 1,
     );
     expect(said.at(-1)).toContain('all requests are denied for a full window');
   });
 
-  it('never takes the place of another', async () => {
+  it('never replaces an existing database', async () => {
     const volume = fresh();
     await made(1, volume);
     const before = await heldIn(nodeDirectory(volume, 1), 1);
@@ -126,7 +127,7 @@ describe('the database of a founder', () => {
     expect(await heldIn(nodeDirectory(volume, 1), 1)).toEqual(before);
   });
 
-  it('is none if the backup changes on the way', async () => {
+  it('is not created if the backup changes meanwhile', async () => {
     const [directory, volume] = [fresh(), fresh()];
     await cp(backup.directory, directory, { recursive: true });
     const checked = await checkBackup(directory);

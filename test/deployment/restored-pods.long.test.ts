@@ -65,7 +65,7 @@ async function says(ordinal: number, text: string): Promise<void> {
   });
 }
 
-/** Ends by itself: with which code, and what it says. */
+/** Waits until the pod ends. Returns exit code and output. */
 async function refusal(ordinal: number): Promise<readonly [number | null, string]> {
   const { child, ended, said } = pods.pod(ordinal);
   await eventually(`pod ${ordinal} ends`, () => {
@@ -79,12 +79,12 @@ async function refusal(ordinal: number): Promise<readonly [number | null, string
   return [code, said()];
 }
 
-/** A wrong configuration, as it says. */
+/** The outcome of a wrong configuration with this message. */
 function wrong(text: string): readonly [number, unknown] {
   return [64, expect.stringContaining(text)];
 }
 
-/** At each of them, of users that the old cluster knew and did not know. */
+/** Denials at each pod, for users that the old cluster knew and did not know. */
 async function denyAll(): Promise<void> {
   for (const ordinal of ALL) {
     for (const userId of ['ada', `stranger ${ordinal}`]) {
@@ -98,7 +98,7 @@ async function denyAll(): Promise<void> {
 }
 
 describe('three containers with empty volumes and a backup', () => {
-  it('run a cluster by its rules that denies everybody first, and go on without it', async () => {
+  it('run a cluster with its rules that denies all requests first, and keep running without the backup', async () => {
     const copy = join(root, 'copy');
     await cp(monday, copy, { recursive: true });
     for (const ordinal of ALL) await startFrom(ordinal, copy);
@@ -114,7 +114,7 @@ describe('three containers with empty volumes and a backup', () => {
       for (const { group, stateHash } of manifest.groups)
         expect(pods.pod(ordinal).said()).toContain(`group ${group}: state ${stateHash}, as backed up`);
     }
-    await eventually('all are known by their names', async () => {
+    await eventually('all pods are known by their names', async () => {
       const { body: cluster } = await pods.ask(1, '/v1/cluster');
       const nodes = cluster['nodes'] as readonly { readonly http?: string; readonly up: boolean }[];
       const names = ALL.map((ordinal) => `${pods.nameOf(ordinal)}:${pods.ports.http}`);
@@ -126,7 +126,7 @@ describe('three containers with empty volumes and a backup', () => {
     for (const ordinal of ALL) await startFrom(ordinal, ordinal === 0 ? copy : undefined);
     await pods.ready(ALL);
     await denyAll();
-    // One that joins needs none, wherever that should be.
+    // A pod that joins needs no backup and ignores the variable.
     await startFrom(3, copy);
     await says(3, 'is prepared: add it with');
     // A container that lost its volume reports this, and not the missing backup.
@@ -138,7 +138,7 @@ describe('three containers with empty volumes and a backup', () => {
     );
   });
 
-  it('start over where one was killed while it was filled', async () => {
+  it('start over if one was killed while it was restored', async () => {
     const copy = join(root, 'held-up');
     await cp(monday, copy, { recursive: true });
     await startFrom(0, copy);
@@ -148,7 +148,7 @@ describe('three containers with empty volumes and a backup', () => {
     await rename(held, `${held}.aside`);
     execFileSync('mkfifo', [held]);
     for (const ordinal of [1, 2]) await startFrom(ordinal, monday);
-    await says(0, 'group 1: state');
+    await says(0, 'group 1 (partition 0): state');
     await pods.stop(0, 'SIGKILL');
     expect(pods.recordOf(0)).toMatchObject({ founding: { partitions: PARTITIONS } });
     expect(pods.recordOf(0)).not.toHaveProperty('isMade');
@@ -174,7 +174,7 @@ describe('founders', () => {
   it.each([
     ['another backup', (): string => tuesday, 'node 3 has one with a manifest of SHA-256 '],
     ['none', (): undefined => undefined, 'node 3 has none'],
-  ])('found nothing with one that has %s', async (_, other, text) => {
+  ])('found no cluster with one that has %s', async (_, other, text) => {
     await startFrom(2, other());
     await says(2, 'waiting for node 1');
     await startFrom(0, monday);
@@ -183,7 +183,7 @@ describe('founders', () => {
     expect(pods.recordOf(0)).not.toHaveProperty('founding');
   });
 
-  it('take no backup once the cluster was founded without one', async () => {
+  it('refuse a backup once the cluster was founded without one', async () => {
     const alone = { QUORATE_FOUNDERS: '1' };
     await start(0, alone);
     await pods.ready([0]);
@@ -196,7 +196,7 @@ describe('founders', () => {
     await pods.ready([0]);
   });
 
-  it('take a directory only that is a backup, and its number of partitions', async () => {
+  it('accept only a directory that is a backup, and its number of partitions', async () => {
     await startFrom(0, root);
     expect(await refusal(0)).toEqual(wrong('QUORATE_RESTORE_FROM must be the directory of a backup'));
     await start(0, { QUORATE_RESTORE_FROM: monday, QUORATE_PARTITIONS: '5' });

@@ -12,7 +12,7 @@ import { programOf } from '../gateways/gateway.ts';
 const run = promisify(execFile);
 const NAME = 'quorate@.service';
 const UNIT = join(ROOT, 'cluster', 'systemd', NAME);
-/** In tenths, as systemd-analyze takes it. A unit without a sandbox has 96. */
+/** The highest allowed exposure in tenths, as in the option of systemd-analyze. A unit without a sandbox has 96. */
 const EXPOSURE_MAX = 20;
 const analyze = programOf('systemd-analyze', 'SYSTEMD_ANALYZE');
 if (analyze === undefined)
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-/** Everything that it prints, and its exit code. */
+/** Returns its output and its exit code. */
 async function analyzed(
   ...args: readonly string[]
 ): Promise<{ readonly code: number; readonly output: string }> {
@@ -40,7 +40,7 @@ async function analyzed(
   );
 }
 
-/** The unit as it is where the program is installed: systemd looks whether that is there. */
+/** The unit with the path of an existing program, because systemd checks that it exists. */
 async function verified(change: (unit: string) => string): Promise<string> {
   const installed = text.replace('/usr/bin/node', process.execPath).replace('/opt/quorate', ROOT);
   await writeFile(join(directory, NAME), change(installed));
@@ -49,19 +49,19 @@ async function verified(change: (unit: string) => string): Promise<string> {
 }
 
 describe.skipIf(analyze === undefined)('systemd', () => {
-  it('finds nothing wrong with the unit, and would', async () => {
+  it('finds nothing wrong with the unit, and finds a mistake in a wrong one', async () => {
     expect(await verified((unit) => unit)).toBe('');
     expect(await verified((unit) => unit.replace('ProtectHome', 'ProtectHomes'))).toContain('Unknown key');
     expect(await verified((unit) => unit.replace(process.execPath, '/no/node'))).toContain('not executable');
   });
 
-  it('finds its sandbox tight, and would not without it', async () => {
+  it('rates its sandbox as tight, and a unit without one as exposed', async () => {
     const score = ['security', '--offline=true', `--threshold=${EXPOSURE_MAX}`];
     await copyFile(UNIT, join(directory, NAME));
     const { code, output } = await analyzed(...score, `./${NAME}`);
     expect(output).toMatch(/Overall exposure level .*: [01]\.\d OK/);
     expect(code).toBe(0);
-    const bare = text.replace(/^# It writes to its own directory[^]*?^(?=\[Install\])/m, '');
+    const bare = text.replace(/^# A node writes to its own directory[^]*?^(?=\[Install\])/m, '');
     expect(bare).not.toContain('ProtectSystem');
     await writeFile(join(directory, NAME), bare);
     expect((await analyzed(...score, `./${NAME}`)).code).not.toBe(0);
@@ -69,12 +69,12 @@ describe.skipIf(analyze === undefined)('systemd', () => {
 });
 
 describe('the unit', () => {
-  it('runs a command that there is, and gives it up only where nothing but a change can help', async () => {
+  it('runs an existing command, and stops restarting it only after an error that needs a change', async () => {
     const [, command = ''] =
       /^ExecStart=\/usr\/bin\/node .*\/dist\/src\/cli\/main\.js (.*)$/m.exec(text) ?? [];
     expect(command).toBe('node %i --data /var/lib/quorate');
     const [name = '', ...args] = command.replace('%i', '1').replace('/var/lib/quorate', 'none').split(' ');
-    // All options are known: the directory is what is wrong.
+    // The command knows all options and complains only about the directory.
     expect(await ran([name, ...args], directory)).toMatchObject({
       code: EXIT_USAGE,
       said: expect.stringContaining('none holds no cluster.json'),

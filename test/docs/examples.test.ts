@@ -1,4 +1,7 @@
-/** Examples of the documentation are right: JSON is JSON, rule documents are accepted, and programs compile against the packages. */
+/**
+ * Examples of the documentation are right: JSON is JSON, rule documents are accepted, and programs compile against the
+ * packages.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -84,7 +87,7 @@ describe('the examples of the documentation', () => {
   });
 });
 
-/** What the compiler complains of. */
+/** The errors of the compiler. */
 function compiled(folder: string): string {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   try {

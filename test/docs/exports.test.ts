@@ -1,4 +1,4 @@
-/** Every symbol that a file of the product exports says in a docstring what it is. */
+/** Every symbol that a file of the product exports has a docstring. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** Bounds that keep the documentation readable: a short README, short pages, short lines. Links are tested in `test/package/documents.test.ts`. */
+/**
+ * Bounds that keep the documentation readable: a short README, short pages, short lines. Links are tested in
+ * `test/package/documents.test.ts`.
+ */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -17,16 +20,16 @@ function linesOf(path: string): readonly string[] {
 }
 
 describe('the documentation', () => {
-  it('begins with a README that is read in a few minutes', () => {
+  it('begins with a short README', () => {
     expect(statSync(join(ROOT, 'README.md')).size).toBeLessThanOrEqual(README_BYTES_MAX);
   });
 
-  it.each(PAGES)('has no page that is longer than one sitting: %s', (path) => {
+  it.each(PAGES)('has no page that is too long: %s', (path) => {
     expect(linesOf(path).length).toBeLessThanOrEqual(PAGE_LINES_MAX);
   });
 
   it.each(['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', ...PAGES])(
-    'has no line that is wider than a screen: %s',
+    'has no line that is too wide: %s',
     (path) => {
       expect(linesOf(path).filter((line) => line.length > LINE_LENGTH_MAX)).toEqual([]);
     },

@@ -1,4 +1,7 @@
-/** A node serves the documentation that fits its version, offline: every page, and links between them that lead somewhere. */
+/**
+ * A node serves the documentation that fits its version, offline: every page, and links between them that lead
+ * somewhere.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -56,7 +59,7 @@ describe('the documentation that a node serves', () => {
       expect((await pageAt(path)).status).toBe(404);
   });
 
-  it('has a page that ends with its policy, also while the API is closed', async () => {
+  it('is served with its security policy, also while the API is closed', async () => {
     listener.access.close();
     const { statusCode, headers } = await listener.app.inject({ method: 'GET', url: '/docs/README.md' });
     listener.access.now = 'open';

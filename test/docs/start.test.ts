@@ -1,4 +1,6 @@
-/** The shell commands of `docs/start.md`, run in order against three nodes, answer what the page says that they answer. */
+/**
+ * The shell commands of `docs/start.md`, run in order against three nodes, answer what the page says that they answer.
+ */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,12 +15,12 @@ const PAGE = readFileSync(join(ROOT, 'docs/start.md'), 'utf8');
 const STEPS = [...PAGE.matchAll(/^```sh\n([^]*?)^```\n+(?:```json\n([^]*?)^```)?/gm)].map(
   ([, command = '', answer]) => ({ command, answer }),
 );
-/** Fields that are different in every run: moments, waits, and places in a log. */
+/** Fields that differ in every run: times, waits, and log positions. */
 const OF_THE_RUN = /Millis$|^retry_after$|^message$|^decided$|^version$|^from$|^rulesVersion$|^pending$/;
-/** Windows are set by the page; a length of a window is no moment. */
+/** Windows come from the page, so their lengths are the same in every run. */
 const STATED = /^(?:windowMillis|limit)$/;
 
-/** Those of a new cluster. */
+/** The ports of a new cluster. */
 const RULES = [{ id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' }] as const;
 
 let cluster: TestCluster;
@@ -30,7 +32,7 @@ beforeAll(async () => {
   symlinkSync(cluster.directory, join(folder, 'data'));
   const bin = join(folder, 'bin');
   mkdirSync(bin);
-  // As `npx quorate` in a checkout, but for the check whether it must be compiled.
+  // Runs like `npx quorate` in a checkout, but without the check whether it must be compiled.
   const main = join(ROOT, 'dist/src/cli/main.js');
   writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${main}' "$@"\n`, {
     mode: 0o755,
@@ -38,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(async () => cluster.stop());
 
-/** @returns what is the same in every run */
+/** @returns the part of an answer that is the same in every run */
 function lasting(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(lasting);
   if (typeof value !== 'object' || value === null) return value;
@@ -64,8 +66,8 @@ it('has commands with answers', () => {
   expect(STEPS.filter(({ answer }) => answer !== undefined).length).toBeGreaterThanOrEqual(4);
 });
 
-it.each(STEPS)('does what it says: $command', async ({ command, answer }) => {
-  const said = await eventually('somebody decides', async () => {
+it.each(STEPS)('prints the answer of the page: $command', async ({ command, answer }) => {
+  const said = await eventually('a node decides', async () => {
     const output = await outputOf(command);
     return output.includes('"allowed":false') && output.includes('temporary-reduced-capacity')
       ? undefined

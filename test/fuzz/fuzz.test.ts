@@ -20,7 +20,7 @@ const SOUND_RUNS = 25 * ROUNDS;
 const DAMAGED_RUNS = 75 * ROUNDS;
 
 describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_, target) => {
-  it('reads what is sound', async () => {
+  it('reads sound inputs', async () => {
     await fc.assert(
       fc.asyncProperty(target.sound, async (bytes) => {
         expect(await execute(target, Buffer.from(bytes))).toMatch(/^read/);
@@ -29,7 +29,7 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_,
     );
   });
 
-  it('reads or refuses what is damaged', async () => {
+  it('reads or refuses damaged inputs', async () => {
     const { sound, near = sound, bytesMax, words = [] } = target;
     const made = fc.oneof(sound, near);
     await fc.assert(
@@ -42,8 +42,8 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_,
   });
 });
 
-describe('what was a finding once', () => {
-  it.each(findingFiles())('is none any more: %s', async (path) => {
+describe('a former finding', () => {
+  it.each(findingFiles())('is handled: %s', async (path) => {
     const { target, input } = readFinding(path);
     expect(await findingOf(targetOf(target), input)).toBeUndefined();
   });
@@ -74,7 +74,7 @@ describe('the fuzzer', () => {
 
   it.each([
     [
-      'an error that is not the parser its own',
+      'an error that is not one of the parser',
       () => {
         throw new TypeError('what');
       },
@@ -102,7 +102,7 @@ describe('the fuzzer', () => {
     expect(found instanceof Finding && found.input.includes(0x7f)).toBe(true);
   });
 
-  it('finds nothing where nothing is', async () => {
+  it('finds nothing in a correct parser', async () => {
     expect(await foundIn(harmed(() => kept))).toBeUndefined();
   });
 
@@ -121,7 +121,7 @@ describe('the fuzzer', () => {
     expect(new Set(once?.tried).size).toBeGreaterThan(300);
   });
 
-  it('takes from a finding what it does not need', async () => {
+  it('shrinks a finding to the bytes that it needs', async () => {
     const target = harmed(() => {
       throw new TypeError('what');
     });

@@ -93,7 +93,7 @@ async function report(finding: Finding): Promise<void> {
 async function replay(path: string): Promise<void> {
   const { target, input } = readFinding(path);
   const finding = await findingOf(targetOf(target), input);
-  say(finding === undefined ? `${path} is no finding any more` : `FINDING ${finding.message}`);
+  say(finding === undefined ? `${path} is handled now` : `FINDING ${finding.message}`);
   if (finding === undefined) return;
   if (finding.cause instanceof Error) say(finding.cause.stack ?? '');
   process.exitCode = 1;
@@ -101,9 +101,7 @@ async function replay(path: string): Promise<void> {
 
 async function main(): Promise<void> {
   const program = new Command('fuzz')
-    .description(
-      'Gives every parser of the program inputs that nobody would send, until one breaks a promise.',
-    )
+    .description('Gives damaged inputs to every parser of the program until one does something forbidden.')
     .option('--minutes <m>', 'how long, for all targets together', minutes, 1)
     .option('--target <name>', `only this one: ${TARGETS.map(({ name }) => name).join(', ')}`)
     .option('--seed <s>', 'random if omitted', seedFrom)

@@ -1,7 +1,7 @@
 /** Mutates bytes at random from a seed, as accidents and attackers do. It knows no format. */
 import type { RandomBelow } from '../../raft/core-state.ts';
 
-/** Where encodings change their width, and arithmetic its sign. */
+/** Values at which encodings change their width, and arithmetic its sign. */
 const INTEGERS = [
   0,
   1,
@@ -62,7 +62,7 @@ type Change = (bytes: Buffer, chance: Chance) => Buffer;
 export function mutate(input: Uint8Array, chance: Chance, bytesMax: number): Buffer {
   const { below } = chance;
   let bytes: Buffer = Buffer.from(input);
-  // Most often few: what is hardly damaged comes furthest.
+  // Usually few: an input with little damage gets furthest into the parser.
   for (let left = 1 + Math.min(below(CHANGES_MAX), below(CHANGES_MAX)); left > 0; left -= 1) {
     const change = CHANGES[below(CHANGES.length)];
     if (change !== undefined) bytes = change(bytes, chance);

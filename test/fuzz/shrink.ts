@@ -24,7 +24,7 @@ export async function shrunk(target: Target, finding: Finding): Promise<Finding>
   return best;
 }
 
-/** Undefined if all is well. */
+/** Returns the finding for this input; undefined if the parser handles it. */
 export async function findingOf(target: Target, input: Buffer): Promise<Finding | undefined> {
   try {
     await execute(target, input);

@@ -58,7 +58,7 @@ export function promiseSame(found: unknown, expected: unknown, what: string): vo
 }
 
 function plain(value: unknown): unknown {
-  // -0 is 0 for everybody but JavaScript.
+  // Treats -0 as 0: no encoding distinguishes them.
   if (value === 0) return 0;
   if (value instanceof Uint8Array) return Buffer.from(value).toString('latin1');
   if (Array.isArray(value)) return value.map(plain);

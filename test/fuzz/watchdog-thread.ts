@@ -25,7 +25,11 @@ setInterval(() => {
   const target = TARGETS[head[TARGET] ?? 0];
   if (peeks < PEEKS || now === 0 || target === undefined) return;
   const input = Buffer.from(new Uint8Array(memory, HEAD_BYTES, head[LENGTH]));
-  const finding = new Finding(target, input, `nothing came of ${input.length} bytes in ${HANGS_MILLIS} ms`);
+  const finding = new Finding(
+    target,
+    input,
+    `the parser did not return for ${input.length} bytes within ${HANGS_MILLIS} ms`,
+  );
   const path = writeFinding(finding);
   writeSync(
     1,

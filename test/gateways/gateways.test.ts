@@ -103,26 +103,29 @@ describe.each([
     });
   }
 
-  it.skipIf(program === undefined)('passes what is granted, and tells its client why no more', async () => {
-    const limits: unknown[] = [];
-    for (let i = 0; i < LIMIT; i += 1) {
-      const { status, headers, body } = await ask('127.0.0.5', {
-        method: 'POST',
-        path: '/a?b=c',
-        body: 'hello',
-      });
-      expect([status, body]).toEqual([200, 'served']);
-      limits.push(headers['ratelimit']);
-    }
-    expect(limits.map((limit) => /r=(\d)/.exec(String(limit))?.[1])).toEqual(reported);
-    const denied = await ask('127.0.0.5');
-    expect([denied.status, Number(denied.headers['retry-after']) > 0]).toEqual([429, true]);
-    expect(denied.headers['ratelimit']).toContain('r=0');
-    expect(passed).toEqual(Array(LIMIT).fill('POST /a?b=c hello'));
-    expect((await ask('127.0.0.6')).status).toBe(200);
-  });
+  it.skipIf(program === undefined)(
+    'passes granted requests, and answers denied ones with the reason',
+    async () => {
+      const limits: unknown[] = [];
+      for (let i = 0; i < LIMIT; i += 1) {
+        const { status, headers, body } = await ask('127.0.0.5', {
+          method: 'POST',
+          path: '/a?b=c',
+          body: 'hello',
+        });
+        expect([status, body]).toEqual([200, 'served']);
+        limits.push(headers['ratelimit']);
+      }
+      expect(limits.map((limit) => /r=(\d)/.exec(String(limit))?.[1])).toEqual(reported);
+      const denied = await ask('127.0.0.5');
+      expect([denied.status, Number(denied.headers['retry-after']) > 0]).toEqual([429, true]);
+      expect(denied.headers['ratelimit']).toContain('r=0');
+      expect(passed).toEqual(Array(LIMIT).fill('POST /a?b=c hello'));
+      expect((await ask('127.0.0.6')).status).toBe(200);
+    },
+  );
 
-  it.skipIf(program === undefined)('believes nothing that its client says of itself', async () => {
+  it.skipIf(program === undefined)('trusts no header of its client about its identity', async () => {
     passed.length = 0;
     const statuses: number[] = [];
     for (let i = 0; i <= LIMIT; i += 1) {
@@ -140,7 +143,7 @@ describe.each([
     expect(passed).toHaveLength(LIMIT);
   });
 
-  it.skipIf(program === undefined)('tells who is blocked that no wait helps', async () => {
+  it.skipIf(program === undefined)('answers a blocked client that waiting does not help', async () => {
     const quorate = `http://127.0.0.1:${cluster.config.nodes[0]?.http.port}`;
     const url = `${quorate}/v1/users/${encodeURIComponent('ip=127.0.0.8')}/block`;
     expect((await fetch(url, { method: 'PUT' })).status).toBe(200);
@@ -148,7 +151,7 @@ describe.each([
     expect([status, headers['retry-after']]).toEqual([403, undefined]);
   });
 
-  it.skipIf(program === undefined)('passes nothing while Quorate cannot be asked', async () => {
+  it.skipIf(program === undefined)('passes no request while Quorate is unreachable', async () => {
     passed.length = 0;
     await cluster.stopNode(1);
     expect(unreached).toContain((await ask('127.0.0.9')).status);

@@ -71,7 +71,7 @@ export interface AskOptions {
   readonly deadlineMillis?: number;
 }
 
-/** Not the expected time: after this, the call will never finish. */
+/** A call that has not ended after this time will never end. */
 const PATIENCE_MILLIS = 120_000;
 
 /** Sends and receives bytes without encoding. */
@@ -123,7 +123,7 @@ export class EnvoyClient {
     });
   }
 
-  /** For other kinds of calls. */
+  /** The client itself, for other kinds of calls. */
   get raw(): Client {
     return this.#client;
   }

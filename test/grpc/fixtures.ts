@@ -1,7 +1,7 @@
 /** Starts a gRPC listener with a fake node. */
 import { pino } from 'pino';
 import type { ListedAnswer, ListedDone, ListedRequest } from '../../src/api/listed.ts';
-import type { Readiness } from '../../src/api/readiness.ts';
+import type { Readiness } from '../../src/api/cluster-report.ts';
 import { GRPC_LIMITS, type GrpcLimits } from '../../src/grpc/grpc-listener-init.ts';
 import { GrpcListener } from '../../src/grpc/grpc-listener.ts';
 import type { RlsSettings } from '../../src/rls/rls-settings.ts';

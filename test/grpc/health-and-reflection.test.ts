@@ -4,7 +4,7 @@ import protobuf from 'protobufjs';
 import descriptors from 'protobufjs/ext/descriptor/index.js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HEALTH_CHECK, HEALTH_WATCH, NOT_SERVING, SERVING } from '../../src/grpc/health.ts';
-import { messageType } from '../../src/grpc/message-types.ts';
+import { messageType } from '../../src/grpc/protos.ts';
 import { REFLECTION_VERSIONS, reflectionPath } from '../../src/grpc/reflection.ts';
 import { RATE_LIMIT_SERVICE } from '../../src/grpc/should-rate-limit.ts';
 import { eventually } from '../cluster/harness.ts';
@@ -28,7 +28,7 @@ afterEach(async () => {
   await played.close();
 });
 
-/** As a tool builds it from the answer. */
+/** A client built from the answer, as tools do. */
 function rootOf(files: readonly unknown[]): protobuf.Root {
   const { fromDescriptor } = protobuf.Root as unknown as {
     readonly fromDescriptor: (set: { readonly file: readonly unknown[] }) => protobuf.Root;
@@ -56,7 +56,7 @@ function watch(service: string): {
 }
 
 describe('health', () => {
-  it('is serving while the node is ready and wants clients', async () => {
+  it('is serving while the node is ready and accepts clients', async () => {
     expect(await check('')).toBe(SERVING);
     expect(await check(RATE_LIMIT_SERVICE)).toBe(SERVING);
     // As probes of envoyproxy/ratelimit call it.
@@ -72,11 +72,11 @@ describe('health', () => {
   it('is sent to watches when it changes, until the listener is closed', async () => {
     const { reported } = watch('');
     const other = watch('other');
-    await eventually('the first word', () => reported[0]);
+    await eventually('the first status', () => reported[0]);
     played.readiness = { status: 'stopping' };
     await eventually('a change', () => reported[1]);
     expect(reported).toEqual([SERVING, NOT_SERVING]);
-    await eventually('the first word', () => other.reported[0]);
+    await eventually('the first status', () => other.reported[0]);
     expect(other.reported).toEqual([SERVICE_UNKNOWN]);
     const third = watch('');
     await eventually('a refusal', () => third.reported[0]);
@@ -88,11 +88,11 @@ describe('health', () => {
 
   it('forgets watches that ended', async () => {
     const watching = [watch(''), watch('')];
-    for (const { reported } of watching) await eventually('the first word', () => reported[0]);
+    for (const { reported } of watching) await eventually('the first status', () => reported[0]);
     for (const { stream } of watching) stream.cancel();
-    const first = await eventually('room for another', async () => {
+    const first = await eventually('room for another watch', async () => {
       const { reported, stream } = watch('');
-      const word = await eventually('a word', () => reported[0]);
+      const word = await eventually('a status', () => reported[0]);
       stream.cancel();
       return word === SERVING ? word : undefined;
     });
@@ -145,7 +145,7 @@ describe.each(REFLECTION_VERSIONS)('reflection %s', (version) => {
     expect(service.methods['ShouldRateLimit']?.resolvedRequestType?.fields['descriptors']?.id).toBe(2);
   });
 
-  it('answers that anything else is not served', async () => {
+  it('answers that any other service is unknown', async () => {
     const answers = await reflect([
       { file_by_filename: 'envoy/service/ratelimit/v3/rls.proto' },
       { file_by_filename: 'none.proto' },

@@ -1,6 +1,6 @@
 /**
  * Hostile gRPC clients: they leave requests incomplete, send little that expands to much, or do not leave when they
- * are told to.
+ * are asked to.
  */
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
@@ -10,7 +10,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GrpcLimits } from '../../src/grpc/grpc-listener-init.ts';
 import { HEALTH_CHECK, HEALTH_WATCH } from '../../src/grpc/health.ts';
-import { messageType } from '../../src/grpc/message-types.ts';
+import { messageType } from '../../src/grpc/protos.ts';
 import { reflectionPath } from '../../src/grpc/reflection.ts';
 import { eventually } from '../cluster/harness.ts';
 import { ASKED, GRANTED, PlayedGrpc } from './fixtures.ts';
@@ -18,7 +18,7 @@ import { framed, PREFACE, type RawCall, RawCalls } from './raw-calls.ts';
 
 const NOTHING = Buffer.alloc(0);
 const REQUEST = messageType('envoy.service.ratelimit.v3.RateLimitRequest').encode(ASKED);
-/** The time a refused client has to end its request. */
+/** The time in which a refused client must end its request. */
 const RESET_AFTER_MILLIS = 1_000;
 const OK = { 'grpc-status': String(status.OK) };
 
@@ -48,7 +48,7 @@ function as(role: string): { readonly authorization: string } {
   return { authorization: `Bearer ${role}-token` };
 }
 
-/** The end of a call that arrived in time. On a busy machine its message may arrive long after its headers. */
+/** The result of a call that arrived in time. On a busy machine its message may arrive long after its headers. */
 async function inTime(begin: () => RawCall): Promise<status> {
   return eventually('a call in time', async () => {
     const code = await codeOf(begin());
@@ -65,7 +65,7 @@ async function noConnection(): Promise<boolean> {
 describe('a compressed request', () => {
   const COMPRESSED = { 'grpc-encoding': 'gzip' };
 
-  it('is refused, and nothing of it is inflated', async () => {
+  it('is refused, and not inflated', async () => {
     await open();
     for (const path of [undefined, HEALTH_CHECK, reflectionPath('v1')]) {
       const call = calls().begin({ ...COMPRESSED, ...(path !== undefined && { ':path': path }) });
@@ -82,7 +82,7 @@ describe('a compressed request', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('is offered to nobody', async () => {
+  it('is not offered in the supported encodings', async () => {
     await open();
     const plain = calls().ask(REQUEST, { 'grpc-encoding': 'identity' });
     expect(await plain.answer).toMatchObject({ ...OK, 'grpc-accept-encoding': 'identity' });
@@ -90,7 +90,7 @@ describe('a compressed request', () => {
 });
 
 describe('a call that is never finished', () => {
-  it('takes no more than its fraction of the places', async () => {
+  it('counts for its client, which may have only a fraction of the unfinished calls', async () => {
     await open({ unfinishedMax: 3, unfinishedPerClientMax: 2 });
     played.access.close();
     const greedy = calls();
@@ -105,7 +105,7 @@ describe('a call that is never finished', () => {
     expect(code).toBe(status.OK);
   });
 
-  it('is over when it is refused, and leaves its place on the connection', async () => {
+  it('ends when it is refused, so that the connection has room for another', async () => {
     await open({ callsPerConnectionMax: 1 });
     played.access.close();
     const raw = calls();
@@ -117,7 +117,7 @@ describe('a call that is never finished', () => {
     expect(await codeOf(raw.ask(REQUEST, as('decide')))).toBe(status.OK);
   });
 
-  it('is refused without a reset at once, which some clients see first', async () => {
+  it('is refused without an immediate reset, which some clients see first', async () => {
     await open();
     played.access.close();
     const raw = calls();
@@ -137,7 +137,7 @@ describe('a call that is never finished', () => {
     expect(call.stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
-  it('ends after a while, whatever was answered', async () => {
+  it('ends after a while, with any answer', async () => {
     await open({ requestMillis: 100 });
     const raw = calls();
     const silent = raw.begin();
@@ -155,8 +155,8 @@ describe('a call that is never finished', () => {
   });
 });
 
-describe('who watches health', () => {
-  it('takes no more than the share of an address', async () => {
+describe('watches of health', () => {
+  it('are bounded for each address', async () => {
     await open({ watchersMax: 3, watchersPerClientMax: 2 });
     const watch = { ':path': HEALTH_WATCH };
     const greedy = calls();
@@ -178,8 +178,8 @@ describe('who watches health', () => {
   });
 });
 
-describe('a client that was told to go elsewhere', () => {
-  it('is answered what is open, and what was on its way', async () => {
+describe('a client that was asked to go elsewhere', () => {
+  it('gets the answers of open calls, and of those on their way', async () => {
     await open();
     played.answer = undefined;
     const raw = calls();
@@ -190,7 +190,7 @@ describe('a client that was told to go elsewhere', () => {
     await new Promise((resolve) => {
       raw.session.once('goaway', resolve);
     });
-    await eventually('what was on its way', () => played.open[2]);
+    await eventually('the call that was on its way', () => played.open[2]);
     for (const done of played.open) done(GRANTED);
     for (const call of [first, ...late]) expect(await codeOf(call)).toBe(status.OK);
     expect(await noConnection()).toBe(true);
@@ -218,12 +218,12 @@ async function halfOpen(): Promise<void> {
   socket.on('error', () => {});
   socket.resume();
   socket.write(PREFACE);
-  // It may be closed before the connections are counted.
+  // The socket may be closed before the connections are counted.
   await eventually('a connection', () => (played.accepted === 1 ? true : undefined));
 }
 
 describe('a client that does not hang up', () => {
-  it('is cut off when it was idle for too long', async () => {
+  it('is disconnected when it was idle for too long', async () => {
     await open({ idleMillis: 50 });
     await halfOpen();
     expect(await noConnection()).toBe(true);

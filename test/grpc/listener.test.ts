@@ -1,4 +1,4 @@
-/** The gRPC listener: who may call which method, which requests are refused before they are read, and how it closes. */
+/** The gRPC listener: the roles of methods, the requests that are refused unread, and how it closes. */
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -23,14 +23,14 @@ afterEach(async () => {
 
 const NOTHING = Buffer.alloc(0);
 
-describe('who may call', () => {
-  it('is everybody while the cluster is open', async () => {
+describe('a caller', () => {
+  it('needs no token while the cluster is open', async () => {
     await open();
     expect(await client.ask(ASKED)).toMatchObject({ overallCode: 'OK' });
     expect(played.shedding.asked).toEqual(['127.0.0.1']);
   });
 
-  it('is a caller with a token of the role, once the cluster is closed', async () => {
+  it('needs a token of the role once the cluster is closed', async () => {
     await open();
     played.access.close();
     for (const role of ['decide', 'admin'])
@@ -46,14 +46,14 @@ describe('who may call', () => {
     expect(played.asked).toHaveLength(2);
   });
 
-  it('is no caller while this node does not know the tokens', async () => {
+  it('is refused while this node does not know the tokens', async () => {
     await open();
     played.access.now = 'unknown';
     expect(await client.ask(ASKED, { token: 'decide-token' })).toMatchObject({ code: status.UNAVAILABLE });
     expect(await client.bytes(HEALTH_CHECK, NOTHING)).not.toHaveProperty('code');
   });
 
-  it('is sent away after ten wrong tokens on one connection', async () => {
+  it('is disconnected after ten wrong tokens on one connection', async () => {
     await open();
     played.access.close();
     for (let i = 0; i < 10; i += 1) await client.ask(ASKED, { token: 'wrong' });
@@ -63,7 +63,7 @@ describe('who may call', () => {
     expect(await client.ask(ASKED, { token: 'decide-token' })).toMatchObject({ overallCode: 'OK' });
   });
 
-  it('knows of no other methods', async () => {
+  it('can call no other methods', async () => {
     await open();
     expect(await client.bytes('/envoy.service.ratelimit.v3.RateLimitService/Other', NOTHING)).toMatchObject({
       code: status.UNIMPLEMENTED,
@@ -71,8 +71,8 @@ describe('who may call', () => {
   });
 });
 
-describe('what a node cannot take', () => {
-  it('is refused unread', async () => {
+describe('a call beyond the bounds', () => {
+  it('is refused unread if the node sheds load', async () => {
     await open();
     played.shedding.refused = true;
     // If it were read, it would be refused as malformed.
@@ -96,7 +96,7 @@ describe('what a node cannot take', () => {
     expect(await answered).toMatchObject({ overallCode: 'OK' });
   });
 
-  it('is one connection too many, which is closed', async () => {
+  it('is closed with its connection if there are too many', async () => {
     await open({ connectionsMax: 1 });
     await client.ask(ASKED);
     expect(await played.client().ask(ASKED)).toMatchObject({ code: status.UNAVAILABLE });
@@ -104,17 +104,17 @@ describe('what a node cannot take', () => {
     expect(await client.ask(ASKED)).toMatchObject({ overallCode: 'OK' });
   });
 
-  it('is a request that does not come to its end', async () => {
+  it('is refused if its request does not end in time', async () => {
     await open({ requestMillis: 100 });
     const ended = new Promise((resolve) => {
-      // It sends no complete message, and never ends.
+      // The call has no complete message, and never ends.
       client.raw.makeClientStreamRequest(SHOULD_RATE_LIMIT, asIs, asIs, (error) => resolve(error?.code));
     });
     expect(await ended).toBe(status.DEADLINE_EXCEEDED);
     expect(played.asked).toEqual([]);
   });
 
-  it('is one more request that is not there whole', async () => {
+  it('is refused if too many requests are incomplete', async () => {
     await open({ unfinishedMax: 1 });
     const first = client.raw.makeClientStreamRequest(SHOULD_RATE_LIMIT, asIs, asIs, () => {});
     await eventually('a refusal', async () =>
@@ -125,7 +125,7 @@ describe('what a node cannot take', () => {
   });
 });
 
-describe('who speaks something else', () => {
+describe('a client of another protocol', () => {
   it('is disconnected, and no other client notices', async () => {
     await open();
     const socket = connect(played.listener.port, '127.0.0.1');
@@ -139,8 +139,8 @@ describe('who speaks something else', () => {
   });
 });
 
-describe('a door that is closed', () => {
-  it('answers what is open, takes nothing new, and is closed then', async () => {
+describe('a listener that closes', () => {
+  it('answers open calls, accepts no new ones, and is then closed', async () => {
     await open();
     played.answer = undefined;
     const answered = client.ask(ASKED);
@@ -155,7 +155,7 @@ describe('a door that is closed', () => {
     );
   });
 
-  it('waits for no client that has nothing open, or only watches', async () => {
+  it('does not wait for a client without open calls, or with watches only', async () => {
     await open();
     await client.ask(ASKED);
     await played.listener.close();
@@ -164,7 +164,7 @@ describe('a door that is closed', () => {
     });
   });
 
-  it('tells clients to leave while none are wanted, and still answers', async () => {
+  it('asks clients to go elsewhere while the node is drained, and still answers them', async () => {
     await open();
     played.wantsNoClients = true;
     expect(await client.ask(ASKED)).toMatchObject({ overallCode: 'OK' });

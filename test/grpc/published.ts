@@ -1,4 +1,4 @@
-/** Where the protocol files are that Envoy publishes: a package of the gRPC project brings them. */
+/** The paths of the protocol files that Envoy publishes: they are in a package of the gRPC project. */
 import { join } from 'node:path';
 
 export const ROOT = join(
@@ -10,7 +10,7 @@ export const ROOT = join(
 
 const PACKAGE = join(ROOT, 'node_modules', '@grpc', 'grpc-js-xds', 'deps');
 
-/** The folder to look for files in. Google's own imports come with the library that loads the files. */
+/** The folder with the files. Google's own imports come with the library that loads the files. */
 export const PROTO_ROOTS = [
   ...['envoy-api', 'xds', 'googleapis', 'protoc-gen-validate'].map((name) => join(PACKAGE, name)),
   join(ROOT, 'node_modules', 'protobufjs'),

@@ -83,13 +83,13 @@ describe('the sample gateway', () => {
     ]);
   });
 
-  it('denies what nobody can decide, and asks the nodes of a local cluster', () => {
+  it('denies requests that no node can decide, and asks the nodes of a local cluster', () => {
     expect(allNamed(sample, 'failure_mode_deny')).toEqual([true]);
     const ports = [1, 2, 3].map((id) => localAddress(id, LOCAL_DEFAULTS.basePort).grpc?.port);
     expect(allNamed(sample, 'port_value')).toEqual(expect.arrayContaining(ports));
   });
 
-  it('does not believe its clients where they are', () => {
+  it('does not trust the addresses that its clients claim', () => {
     expect(allNamed(sample, 'use_remote_address')).toEqual([true]);
     expect(allNamed(sample, 'xff_num_trusted_hops')).toEqual([0]);
   });

@@ -1,4 +1,4 @@
-/** How many calls one client may send before it could have received an answer. */
+/** The number of calls that one client may send before it could have received an answer. */
 import type { Http2Session } from 'node:http2';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ class PlayedSession {
   }
 }
 
-/** How many of `calls` are accepted in one turn of the event loop. */
+/** Returns how many of `calls` are accepted in one turn of the event loop. */
 function taken(sessions: Sessions, session: PlayedSession, calls: number, isDecision: boolean): number {
   let count = 0;
   for (let i = 0; i < calls; i += 1)
@@ -22,9 +22,9 @@ function taken(sessions: Sessions, session: PlayedSession, calls: number, isDeci
 
 describe('a client that does not wait for answers', () => {
   it.each([
-    ['what no service asks for', false, 256],
+    ['calls that no gateway makes', false, 256],
     ['decisions', true, 4_096],
-  ] as const)('is cut off, here of %s', (_, isDecision, most) => {
+  ] as const)('is disconnected after too many %s', (_, isDecision, most) => {
     const sessions = new Sessions({ monotonicMillis: () => 0 }, { leaveMillis: 1 });
     const [greedy, other] = [new PlayedSession(), new PlayedSession()];
     expect(taken(sessions, greedy, most + 10, isDecision)).toBe(most);
@@ -33,7 +33,7 @@ describe('a client that does not wait for answers', () => {
     expect(other.destroyed).toBe(false);
   });
 
-  it('may go on in the next turn, with as many', async () => {
+  it('may send as many again in the next turn', async () => {
     const sessions = new Sessions({ monotonicMillis: () => 0 }, { leaveMillis: 1 });
     const session = new PlayedSession();
     for (let turn = 0; turn < 3; turn += 1) {

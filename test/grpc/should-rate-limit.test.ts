@@ -4,7 +4,7 @@
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
-import { messageType } from '../../src/grpc/message-types.ts';
+import { messageType } from '../../src/grpc/protos.ts';
 import { SHOULD_RATE_LIMIT } from '../../src/grpc/should-rate-limit.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type EnvoyClient, entriesOf } from './envoy-client.ts';
@@ -46,7 +46,7 @@ describe('a request that is granted', () => {
     expect(played.listener.answers).toEqual({ granted: 1, denied: 0, invalid: 0, unavailable: 0 });
   });
 
-  it('has headers for the client of the gateway, where the settings say so', async () => {
+  it('has headers for the client of the gateway, if the settings say so', async () => {
     await open({}, { responseHeaders: true });
     expect((await client.ask(ASKED)).responseHeadersToAdd).toMatchObject([
       { key: 'RateLimit-Limit', value: '10' },
@@ -56,8 +56,8 @@ describe('a request that is granted', () => {
   });
 });
 
-describe('what is asked', () => {
-  it('costs what the request says, or 1, and is asked list by list in its order', async () => {
+describe('the request to the node', () => {
+  it('has the cost of the call, or 1, and its lists in their order', async () => {
     await open();
     const descriptors = [entriesOf({ b: '1', a: '2' }), entriesOf({ c: '' })];
     await client.ask({ domain: 'edge', descriptors, hitsAddend: 7 });
@@ -87,7 +87,7 @@ describe('what is asked', () => {
     expect(played.asked).toMatchObject([{ lists: [{ limit: { limit: 3, windowMillis: 3_600_000 } }] }]);
   });
 
-  it('may cost something else for a descriptor, and 0 is only looked at', async () => {
+  it('may have another cost for a descriptor; 0 is a peek', async () => {
     await open();
     const entries = [{ key: 'a', value: 'b' }];
     const descriptors = [
@@ -104,7 +104,7 @@ describe('a request that is denied', () => {
   it('is OVER_LIMIT', async () => {
     await open();
     const [list] = GRANTED.kind === 'listed' ? GRANTED.lists : [];
-    if (list?.kind !== 'limited' || list.limitStatus === undefined) throw new Error('no standing');
+    if (list?.kind !== 'limited' || list.limitStatus === undefined) throw new Error('no status of the limit');
     const limitStatus = { ...list.limitStatus, remaining: 0, retryAfterMillis: 1_001 };
     played.answer = {
       kind: 'listed',
@@ -124,7 +124,7 @@ describe('a request that is denied', () => {
   });
 });
 
-describe('a request with a descriptor that no rule is for', () => {
+describe('a request with a descriptor that no rule matches', () => {
   it('is OVER_LIMIT by that one, without a limit or a time to wait', async () => {
     await open();
     const [list] = GRANTED.kind === 'listed' ? GRANTED.lists : [];
@@ -142,7 +142,7 @@ describe('a request with a descriptor that no rule is for', () => {
   });
 });
 
-describe('a request that nobody can decide', () => {
+describe('a request that no node can decide', () => {
   it.each(UNAVAILABLE_REASONS)(
     'is an error, so that the gateway does not take it for OK: %s',
     async (reason) => {
@@ -156,11 +156,11 @@ describe('a request that nobody can decide', () => {
     },
   );
 
-  it('is an error at the deadline of its caller, and what comes then is no answer', async () => {
+  it('is an error at the deadline of its caller, and a later decision is no answer', async () => {
     await open();
     played.answer = undefined;
     // On a busy machine the deadline may pass before the request arrives.
-    await eventually('a request that came', async () => {
+    await eventually('a request that arrived', async () => {
       const answered = await client.ask(ASKED, { deadlineMillis: 300 });
       expect(answered).toMatchObject({ code: status.DEADLINE_EXCEEDED });
       return played.open[0];
@@ -200,7 +200,7 @@ describe('a request beyond its bounds', () => {
       'descriptors[0].limit.unit',
       { descriptors: [{ entries, limit: { requestsPerUnit: 1, unit: 'YEAR' } }] },
     ],
-  ])('is refused by naming %s, and nobody is asked: %#', async (field, changes) => {
+  ])('is refused by naming %s, and the node is not asked: %#', async (field, changes) => {
     await open();
     const answered = await client.ask({ ...ASKED, ...changes });
     expect(answered).toMatchObject({ code: status.INVALID_ARGUMENT });
@@ -216,7 +216,7 @@ describe('a request beyond its bounds', () => {
       'not UTF-8',
       Buffer.concat([REQUEST.encode({ descriptors: [{ entries }] }), Buffer.from([0x0a, 1, 0xff])]),
     ],
-  ])('is refused where its bytes are %s', async (_, bytes) => {
+  ])('is refused if its bytes are %s', async (_, bytes) => {
     await open();
     expect(await client.bytes(SHOULD_RATE_LIMIT, bytes)).toMatchObject({ code: status.INVALID_ARGUMENT });
     expect(played.asked).toEqual([]);
@@ -226,13 +226,13 @@ describe('a request beyond its bounds', () => {
     ['descriptors', repeated([0x12, 0x00], 51), 'descriptors must be at most 50'],
     ['entries', inOne(0x12, repeated([0x0a, 0x00], 17)), 'descriptors[0].entries must be at most 16'],
     ['limits', inOne(0x12, repeated([0x12, 0x00], 2)), 'descriptors[0].limit must be at most 1'],
-    ['fields that nobody knows', repeated([0x78, 0x00], 9), 'fields must be at most 8'],
+    ['unknown fields', repeated([0x78, 0x00], 9), 'fields must be at most 8'],
     [
       'texts of an entry',
       inOne(0x12, inOne(0x0a, repeated([0x0a, 0x00], 9))),
       'descriptors[0].entries[0].fields must be at most 8',
     ],
-  ])('is refused at the first of too many %s, before anything is read', async (_, parts, details) => {
+  ])('is refused at the first of too many %s, before the rest is read', async (_, parts, details) => {
     await open();
     // The bytes after them are not a message.
     const bytes = Buffer.concat([parts, Buffer.from([0xff])]);
@@ -246,8 +246,8 @@ describe('a request beyond its bounds', () => {
   it.each([
     ['a domain as a number', [0x08, 0x04, 0x7a, 0x02]],
     ['descriptors as numbers', [0x10, 0x00]],
-    ['an override that is longer than it says', [0x12, 0x03, 0x12, 0x01, 0x08]],
-  ])('is refused with %s, which hides what follows', async (_, bytes) => {
+    ['an override that is longer than its length', [0x12, 0x03, 0x12, 0x01, 0x08]],
+  ])('is refused with %s, which hides the next fields', async (_, bytes) => {
     await open();
     const descriptors = REQUEST.encode({ domain: 'edge', descriptors: [{ entries }] });
     const answered = await client.bytes(SHOULD_RATE_LIMIT, Buffer.concat([Buffer.from(bytes), descriptors]));
@@ -257,7 +257,7 @@ describe('a request beyond its bounds', () => {
     });
   });
 
-  it('has as many parts as there may be', async () => {
+  it('may have the maximum of parts', async () => {
     await open();
     const full = { entries: Array.from({ length: 16 }, (_, i) => ({ key: `k${i}`, value: 'v' })) };
     const bytes = REQUEST.encode({ domain: 'edge', descriptors: Array.from({ length: 50 }, () => full) });
@@ -265,7 +265,7 @@ describe('a request beyond its bounds', () => {
     expect(played.asked.map(({ lists }) => lists.length)).toEqual([50]);
   });
 
-  it('is not even read where it is too long', async () => {
+  it('is not read if it is too long', async () => {
     await open();
     const bytes = Buffer.alloc(32_769);
     expect(await client.bytes(SHOULD_RATE_LIMIT, bytes)).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
@@ -273,7 +273,7 @@ describe('a request beyond its bounds', () => {
 });
 
 describe('a client that leaves', () => {
-  it('is counted as open no longer once the answer is there', async () => {
+  it('is not counted as open any more once the answer is there', async () => {
     await open();
     played.answer = undefined;
     void client.ask(ASKED);

@@ -19,7 +19,7 @@ afterEach(async () => {
 const receipt = { partition: PARTITION, term: 3, index: 90, timeMillis: 1_700_000_000_000 };
 
 describe('a denial for a restore', () => {
-  it('says so, and until when', async () => {
+  it('has the reason, and the time until it is over', async () => {
     const denied = denialOf({ restoredMillis: 4_500, retryAfterMillis: 4_500 });
     const { status, headers, body } = await listener.decide(denied);
     expect([status, headers['quorate-restored'], headers['retry-after']]).toEqual([429, '5', '5']);
@@ -48,19 +48,19 @@ describe('a grant', () => {
     });
   });
 
-  it('names the key that was counted, where that is known', async () => {
+  it('names the key that was counted, if it is known', async () => {
     listener.answer = { kind: 'decision', decision: decisionOf(), key: 'user=ada' };
     expect((await listener.post({ userId: 'ada' })).body).toMatchObject({ rule: 'default', key: 'user=ada' });
     listener.answer = { kind: 'decision', decision: denialOf(), key: 'ip=10.0.0.1,user=ada' };
     expect((await listener.post({ userId: 'ada' })).body).toMatchObject({ key: 'ip=10.0.0.1,user=ada' });
   });
 
-  it('says how long it has to queue, if it has to', async () => {
+  it('has the time for which it must queue, if it must', async () => {
     const { status, body } = await listener.decide(decisionOf({ waitMillis: 1_500 }));
     expect([status, body['allowed'], body['waitMillis']]).toEqual([200, true, 1_500]);
   });
 
-  it('carries the rate limit headers', async () => {
+  it('has the rate limit headers', async () => {
     const { headers } = await listener.decide(decisionOf());
     expect(headers).toMatchObject({
       'x-ratelimit-limit': '100',
@@ -71,7 +71,7 @@ describe('a grant', () => {
     });
   });
 
-  it('that took the last unit says when the next one is free', async () => {
+  it('of the last unit has the time until the next one is free', async () => {
     const { headers } = await listener.decide(decisionOf({ remaining: 0, retryAfterMillis: 1_001 }));
     expect(headers['ratelimit']).toBe('"default";r=0;t=2');
   });
@@ -121,8 +121,8 @@ describe('a denial', () => {
   });
 });
 
-describe('no decision', () => {
-  it.each(UNAVAILABLE_REASONS)('is 503, denied, and says why: %s', async (reason) => {
+describe('an unavailable decision', () => {
+  it.each(UNAVAILABLE_REASONS)('is 503, denied, with the reason: %s', async (reason) => {
     listener.answer = { kind: 'unavailable', reason, proposed: true };
     const { status, headers, body } = await listener.post({ userId: 'ada' });
     expect(status).toBe(503);
@@ -144,7 +144,7 @@ describe('no decision', () => {
 });
 
 describe('a request that no rule limits', () => {
-  it('is 200, says so, and has no receipt', async () => {
+  it('is 200, with that reason and without a receipt', async () => {
     listener.answer = { kind: 'unlimited', rulesVersion: 7 };
     const { status, headers, body } = await listener.post({ userId: 'ada' });
     expect([status, body]).toEqual([200, { allowed: true, unlimited: true, rulesVersion: 7 }]);
@@ -152,10 +152,10 @@ describe('a request that no rule limits', () => {
   });
 });
 
-describe('what a fail mode decides', () => {
+describe('a decision by a fail mode', () => {
   const described = { descriptors: { user: 'ada' } };
 
-  it('is 200 where it is let through, says so, names the rules and has no receipt', async () => {
+  it('is 200 for a grant, with that reason and the rules, without a receipt', async () => {
     listener.answer = {
       kind: 'degraded',
       allowed: true,
@@ -171,7 +171,7 @@ describe('what a fail mode decides', () => {
     expect(listener.reported).toMatchObject([{ answer: listener.answer }]);
   });
 
-  it('is 429 where it is not, and never sends a client back too early', async () => {
+  it('is 429 for a denial, with a retry time that is never too early', async () => {
     listener.answer = {
       kind: 'degraded',
       allowed: false,
@@ -201,7 +201,7 @@ describe('what a fail mode decides', () => {
   });
 });
 
-describe('a request the cluster refuses', () => {
+describe('a request that the cluster refuses', () => {
   it.each([
     ['cost', 'cost is out of bounds'],
     [
@@ -232,7 +232,7 @@ const decision: fc.Arbitrary<Decision> = fc.record({
 });
 
 describe('a request id that belongs to another request', () => {
-  it('is 422, denied, and names what differs', async () => {
+  it('is 422, denied, and names the field that differs', async () => {
     const message = "requestId 'q' was used before, with cost 2";
     listener.answer = { kind: 'conflict', field: 'cost', message };
     const { status, headers, body } = await listener.post({ userId: 'ada', requestId: 'q' });
@@ -243,11 +243,11 @@ describe('a request id that belongs to another request', () => {
 });
 
 describe('a rule in shadow', () => {
-  it('is named where it would have denied what is let through, with what it counts and the wait', async () => {
-    const one = { ruleId: 'trial/hour', key: 'user=ada', limit: 5, retryAfterMillis: 700 };
+  it('is named if it would have denied a request that is granted, with its key, its limit and the wait', async () => {
+    const one = { ruleId: 'shadowed/hour', key: 'user=ada', limit: 5, retryAfterMillis: 700 };
     const wouldDeny = [one, { ...one, ruleId: 'never/hour', limit: 0 }];
     const shown = [
-      { rule: 'trial/hour', key: 'user=ada', limit: 5, retryAfterMillis: 700 },
+      { rule: 'shadowed/hour', key: 'user=ada', limit: 5, retryAfterMillis: 700 },
       { rule: 'never/hour', key: 'user=ada', limit: 0 },
     ];
     for (const answer of [
@@ -296,7 +296,7 @@ describe('headers', () => {
     );
   });
 
-  it('never send a client back too early, and never a second later than needed', () => {
+  it('have a retry time that is never too early, and less than a second late', () => {
     fc.assert(
       fc.property(decision, (each) => {
         const headers = headersOf(each);
@@ -314,7 +314,7 @@ describe('headers', () => {
     );
   });
 
-  it('contain no wait under a limit of 0, in any form or field of the body, because none would help', async () => {
+  it('have no wait under a limit of 0, in any header or field, because none would help', async () => {
     const never = denialOf({ limit: 0, remaining: 0, resetMillis: 0, retryAfterMillis: 60_000 });
     const other = { ...denialOf(), ruleId: 'other' };
     const { status, headers, body } = await listener.decide({ ...never, limits: [never, other] });
@@ -338,7 +338,7 @@ describe('headers', () => {
     ['line breaks', 'a\r\nset-cookie: x', '"a??set-cookie: x"'],
     ['other characters', 'tägliche Zahl 日', '"t?gliche Zahl ?"'],
     ['a list', 'a","b', '"a\\",\\"b"'],
-  ])('survive a rule id with %s', async (_what, ruleId, shown) => {
+  ])('are well-formed for a rule id with %s', async (_what, ruleId, shown) => {
     const { status, headers, body } = await listener.decide(denialOf({ ruleId }));
     expect(status).toBe(429);
     expect(headers['ratelimit']).toBe(`${shown};r=0;t=13`);

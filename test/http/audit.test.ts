@@ -1,4 +1,4 @@
-/** The audit log says who changed what, and contains no secrets and no user ids. */
+/** The audit log names the caller and the change, and contains no secrets and no user ids. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Listener } from './fixtures.ts';
 
@@ -50,7 +50,15 @@ describe('the audit log', () => {
     expect(listener.logged.join('')).not.toMatch(/"ada"|admin-token/);
   });
 
-  it('never holds a token that was made', async () => {
+  it.each([
+    ['unknownNode', 'asked for by an operator: refused'],
+    ['unknownOutcome', 'asked for by an operator: failed, or it is not known whether it was done'],
+  ] as const)('does not say of a change that failed with %s that it was made', async (reason, msg) => {
+    listener.changed = { ok: false, reason };
+    expect(await change('PUT /v1/cluster/nodes/9/drain')).toMatchObject([{ reason, msg }]);
+  });
+
+  it('never contains a token that was created', async () => {
     const info = { id: 'abcdefgh', role: 'read', name: 'n' } as const;
     listener.changed = { ok: true, version: 1, pending: [], made: { info, token: TOKEN } };
     const lines = await change('POST /v1/tokens', { role: 'read', name: 'n' });

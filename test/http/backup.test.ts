@@ -1,4 +1,4 @@
-/** Backups over HTTP: the chunks of one group, each behind its length, at most at the requested rate. */
+/** Backups over HTTP: the chunks of one group, each after its length, at most at the requested rate. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type OpenBackup, SNAPSHOT_HEADER } from '../../src/api/backup.ts';
 import { Listener } from './fixtures.ts';
@@ -44,7 +44,7 @@ const ask = async (url: string, headers: Record<string, string> = {}) =>
   listener.app.inject({ method: 'GET', url, headers });
 
 describe('GET /v1/backup/{group}', () => {
-  it('describes the snapshot, and sends every chunk behind its length', async () => {
+  it('describes the snapshot, and sends every chunk after its length', async () => {
     listener.backup = { ok: true, backup: played() };
     const { statusCode, headers, rawPayload } = await ask('/v1/backup/3');
     expect(statusCode).toBe(200);
@@ -55,7 +55,7 @@ describe('GET /v1/backup/{group}', () => {
     expect(closed).toBeGreaterThan(0);
   });
 
-  it('breaks off when the snapshot is replaced, the disk fails, or the node stops', async () => {
+  it('ends early if the snapshot is replaced, the disk fails, or the node stops', async () => {
     const reads: [OpenBackup['read'], string][] = [
       [async (chunk) => (chunk === 0 ? CHUNKS[0] : undefined), 'broken'],
       [async () => Promise.reject(new Error('the disk')), '500'],
@@ -72,10 +72,10 @@ describe('GET /v1/backup/{group}', () => {
     }
   });
 
-  it('says so where it breaks off before its first byte, and that is no error of the node', async () => {
+  it('returns the reason if it ends before its first byte, which is no error of the node', async () => {
     const stopping = played({
       read: async () => {
-        throw new Error('nothing is read for a node that stops');
+        throw new Error('a stopping node must not read chunks');
       },
     });
     const replaced = played({ read: async () => undefined });
@@ -102,7 +102,7 @@ describe('GET /v1/backup/{group}', () => {
     ['noSuchGroup', 404],
     ['notLeader', 409],
     ['busy', 503],
-  ] as const)('says that there is none here: %s', async (reason, status) => {
+  ] as const)('is refused if this node has none: %s', async (reason, status) => {
     listener.backup = { ok: false, reason };
     const answer = await ask('/v1/backup/3');
     expect([answer.statusCode, answer.json<{ reason: string }>().reason]).toEqual([status, reason]);
@@ -122,7 +122,7 @@ describe('GET /v1/backup/{group}', () => {
     },
   );
 
-  it('is given to programs on this machine only, while nobody shows a token', async () => {
+  it('without a token is given only to programs on this machine', async () => {
     listener.backup = { ok: true, backup: played() };
     expect((await ask('/v1/backup/3', { origin: 'http://evil' })).statusCode).toBe(403);
     const elsewhere = await listener.app.inject({

@@ -141,7 +141,7 @@ describe('a body that is no object is 400', () => {
     expect(listener.asked).toHaveLength(asked);
   });
 
-  it('and nothing when there is neither body nor type', async () => {
+  it('no body and no type', async () => {
     const response = await listener.app.inject({ method: 'POST', url: '/v1/allow' });
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ error: { field: 'body' } });
@@ -155,7 +155,7 @@ describe('a body that is too large', () => {
     await expectRefused(large, 413, 'body', 'at most 8192 bytes');
   });
 
-  it('is 413 as well when its length was not announced', async () => {
+  it('is 413 as well without a content-length', async () => {
     const response = await listener.app.inject({
       method: 'POST',
       url: '/v1/allow',
@@ -167,7 +167,7 @@ describe('a body that is too large', () => {
   });
 });
 
-describe('a body of another type is 415 and names the one that is understood', () => {
+describe('a body of another type is 415, and the error names the supported one', () => {
   it.each(['application/x-www-form-urlencoded', 'application/xml', 'application/jsonp', 'nonsense'])(
     '%s',
     async (type) => {
@@ -193,10 +193,10 @@ describe('bytes that are not UTF-8', () => {
     ['fe', [0xfe]],
     ['latin1', [0x66, 0xfc, 0x72]],
     ['a cut off character', [0xe6, 0x97]],
-    ['an overlong one', [0xc0, 0xaf]],
-    ['half of a pair', [0xed, 0xa0, 0x80]],
-    ['past the last one', [0xf4, 0x90, 0x80, 0x80]],
-  ])('do not become one user with all others like them, they are 400: %s', async (_what, bytes) => {
+    ['an overlong encoding', [0xc0, 0xaf]],
+    ['half of a surrogate pair', [0xed, 0xa0, 0x80]],
+    ['a character beyond the last one', [0xf4, 0x90, 0x80, 0x80]],
+  ])('are 400, and do not all count as one user: %s', async (_what, bytes) => {
     const asked = listener.asked.length;
     const { status, body } = await postUser(bytes);
     expect(status).toBe(400);
@@ -205,7 +205,7 @@ describe('bytes that are not UTF-8', () => {
     expect(listener.asked).toHaveLength(asked);
   });
 
-  it('the character that takes their place elsewhere is a user like any other', async () => {
+  it('do not affect the replacement character, which is a valid user', async () => {
     expect((await postUser([0xef, 0xbf, 0xbd])).status).toBe(200);
     expect(listener.asked.at(-1)).toEqual(questionOf({ userId: '\ufffd' }));
   });
@@ -232,7 +232,7 @@ describe('a body in another encoding is 415, and the error names the supported o
   });
 });
 
-describe('what is within the bounds', () => {
+describe('a request within the bounds', () => {
   it.each([
     [{ userId: 'a' }, questionOf({ userId: 'a' })],
     [{ userId: 'a'.repeat(256) }, questionOf({ userId: 'a'.repeat(256) })],
@@ -245,7 +245,7 @@ describe('what is within the bounds', () => {
       { userId: 'ada', timestampMillis: 0, cost: 1_000_000, rule: 'r', requestId: 'q' },
       questionOf({ userId: 'ada', timestampMillis: 0, cost: 1_000_000, rule: 'r', requestId: 'q' }),
     ],
-  ])('is asked as it is: %j', async (body, request) => {
+  ])('is passed to the node unchanged: %j', async (body, request) => {
     const { status } = await listener.post(body);
     expect(status).toBe(200);
     expect(listener.asked.at(-1)).toEqual(request);
@@ -257,21 +257,21 @@ describe('what is within the bounds', () => {
     { userId: 'ada', descriptors: { user: 'ada' } },
     { userId: null, descriptors: { user: 'ada' } },
     { userId: 'ada', descriptors: null },
-  ])('is the same question, said either way: %j', async (body) => {
+  ])('is the same with a user id and with a descriptor: %j', async (body) => {
     for (const more of [{}, { rule: 'r', cost: 2, timestampMillis: 5, requestId: 'q' }]) {
       expect((await listener.post({ ...body, ...more })).status).toBe(200);
       expect(listener.asked.at(-1)).toEqual(questionOf({ userId: 'ada', ...more }));
     }
   });
 
-  it('may describe more of a request than its user', async () => {
+  it('may have further descriptors beside its user', async () => {
     await listener.post({ userId: 'ada', descriptors: { ip: '10.0.0.1', plan: '' } });
     const said = { ip: '10.0.0.1', plan: '', user: 'ada' };
     expect(listener.asked.at(-1)).toEqual({ descriptors: new Map(Object.entries(said)) });
   });
 
   it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'application/json; a=b'])(
-    'may say its charset: %s',
+    'may declare its charset: %s',
     async (type) => {
       const { status } = await listener.post({ userId: 'ünal' }, type);
       expect(status).toBe(200);
@@ -307,7 +307,7 @@ describe('a repeated key is refused and named', () => {
     expect(listener.operated).toHaveLength(asked.operated);
   });
 
-  it('POST /json, in words', async () => {
+  it('POST /json, in plain text', async () => {
     const payload = '{"domain":"a","domain":"b","descriptors":[]}';
     const headers = { 'content-type': 'application/json' };
     const { statusCode, body } = await listener.app.inject({

@@ -1,4 +1,4 @@
-/** `POST /v1/allow/batch`: each request is decided on its own and answered in its place. */
+/** `POST /v1/allow/batch`: each request is decided separately and answered at its position. */
 import { describe, expect, it } from 'vitest';
 import { type AskAnswer, questionOf } from '../../src/api/question.ts';
 import { BATCH_BODY_BYTES_MAX, BATCH_MAX } from '../../src/http/batch-route.ts';
@@ -22,7 +22,7 @@ function usersOf(count: number): { readonly userId: string }[] {
   return Array.from({ length: count }, (_, i) => ({ userId: `user-${i}` }));
 }
 
-/** Answers each question only when the test tells it to. */
+/** A node that answers each request only when the test says so. */
 function heldListener(): Listener {
   const listener = new Listener();
   listener.answer = undefined;
@@ -34,7 +34,7 @@ async function untilAsked(listener: Listener, count: number): Promise<void> {
 }
 
 describe('POST /v1/allow/batch', () => {
-  it('answers each request in its place, as if it had come alone', async () => {
+  it('answers each request at its position, as if it had come alone', async () => {
     const listener = heldListener();
     const response = ask(listener, { requests: usersOf(ANSWERS.length) });
     await untilAsked(listener, ANSWERS.length);
@@ -59,7 +59,7 @@ describe('POST /v1/allow/batch', () => {
     expect(listener.asked).toEqual([questionOf(wanted), questionOf({ userId: 'bob' })]);
   });
 
-  it('says nothing before the last of them is decided', async () => {
+  it('answers nothing before the last of them is decided', async () => {
     const listener = heldListener();
     let isAnswered = false;
     const response = ask(listener, { requests: usersOf(2) }).then((result) => {
@@ -91,7 +91,7 @@ describe('POST /v1/allow/batch', () => {
     [{ requests: usersOf(BATCH_MAX + 1) }, 'requests', /list of 1 to 1000/],
     [{ requests: usersOf(1), more: 1 }, 'more', /fields are requests/],
     [[], 'body', /object with requests/],
-  ])('asks nothing if it is no list of requests: %j', async (body, field, message) => {
+  ])('asks the node for nothing if the body is no list of requests: %j', async (body, field, message) => {
     const listener = new Listener();
     const result = await ask(listener, body);
     expect(result.status).toBe(400);
@@ -109,7 +109,7 @@ describe('POST /v1/allow/batch', () => {
     [{}, 'userId'],
     [7, 'body'],
     [null, 'body'],
-  ])('refuses in its place what is malformed, and decides the others: %j', async (malformed, field) => {
+  ])('refuses a malformed request at its position, and decides the others: %j', async (malformed, field) => {
     const listener = heldListener();
     const response = ask(listener, { requests: [{ userId: 'ada' }, malformed, { userId: 'eve' }] });
     await untilAsked(listener, 2);
@@ -126,7 +126,7 @@ describe('POST /v1/allow/batch', () => {
     expect([...listener.shedding.fractions.values()]).toEqual([{ open: 0 }]);
   });
 
-  it('refuses in its place a request that has a key twice', async () => {
+  it('refuses a request that has a key twice at its position', async () => {
     const listener = new Listener();
     const { status, body } = await ask(
       listener,
@@ -151,7 +151,7 @@ describe('POST /v1/allow/batch', () => {
     expect([...listener.shedding.fractions.values()]).toEqual([{ open: 0 }]);
   });
 
-  it('takes as many as it says, and no body beyond its bound', async () => {
+  it('accepts the documented number of requests, and no body beyond its bound', async () => {
     const listener = new Listener();
     const full = await ask(listener, { requests: usersOf(BATCH_MAX) });
     expect(full.body['answers']).toHaveLength(BATCH_MAX);

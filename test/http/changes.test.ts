@@ -1,5 +1,6 @@
 /**
- * Every change of the cluster over HTTP: who may make it, and its results. Each refusal means the same on all routes.
+ * Every change of the cluster over HTTP: the callers that may make it, and its results. Refusals are alike on all
+ * routes.
  */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CHANGE_FAILURES, type ChangeFailure, type ClusterChange } from '../../src/api/cluster-change.ts';
@@ -41,12 +42,12 @@ async function ask(
 }
 
 describe.each(ROUTES)('a change (%s) by %s %s', (type, method, url, payload) => {
-  it('is handed on once', async () => {
+  it('is passed on once', async () => {
     expect((await ask(method, url, payload)).status).toBeLessThan(300);
     expect(listener.changes).toMatchObject([{ type }]);
   });
 
-  it('is refused with its reason, its status and its text, and what a repetition may help says when', async () => {
+  it('is refused with its reason, status and text, and with a retry time if a repetition may help', async () => {
     for (const reason of REASONS) {
       listener.changed = { ok: false, reason };
       const { status, body, headers } = await ask(method, url, payload);
@@ -58,7 +59,7 @@ describe.each(ROUTES)('a change (%s) by %s %s', (type, method, url, payload) => 
     }
   });
 
-  it('is refused in words of its own where there are some, and with the field or the nodes that it is about', async () => {
+  it('is refused with a specific message if there is one, and with the field or nodes that it is about', async () => {
     listener.changed = { ok: false, reason: 'tooFewUndrained', message: 'one of three' };
     expect((await ask(method, url, payload)).body).toEqual({
       reason: 'tooFewUndrained',
@@ -74,7 +75,7 @@ describe.each(ROUTES)('a change (%s) by %s %s', (type, method, url, payload) => 
     });
   });
 
-  it('is refused from other machines while the cluster is open, and without a token of role admin after that', async () => {
+  it('is refused from other machines in an open cluster, and without a token of role admin in a closed one', async () => {
     expect((await ask(method, url, payload, { remoteAddress: '10.0.0.7' })).status).toBe(403);
     listener.access.close();
     expect((await ask(method, url, payload)).status).toBe(401);

@@ -41,7 +41,7 @@ function drip(client: RawClient): void {
   client.socket.once('close', () => clearInterval(timer));
 }
 
-describe('what is no HTTP is refused as no grant', () => {
+describe('bytes that are no HTTP are refused, and never granted', () => {
   it('bytes of another protocol', async () => {
     const client = await connect();
     client.socket.write('\u0000\u0001 not http\r\n\r\n');
@@ -61,18 +61,18 @@ describe('what is no HTTP is refused as no grant', () => {
 
   it.each([
     ['no host', '', '400', 'host'],
-    ['an expectation that nobody can meet', 'host: a\r\nexpect: miracles\r\n', '417', 'expect'],
+    ['an expectation that no server can meet', 'host: a\r\nexpect: miracles\r\n', '417', 'expect'],
   ])('a request with %s', async (_what, headers, status, field) => {
     const client = await connect();
     client.socket.write(`POST /v1/allow HTTP/1.1\r\n${headers}content-length: 0\r\n\r\n`);
-    await until('it is told', () => client.received.includes('}}'));
+    await until('it is answered', () => client.received.includes('}}'));
     expect(client.statuses()).toEqual([status]);
     expect(client.received).toContain('"allowed":false');
     expect(client.received).toContain(`"field":"${field}"`);
     expect(listener.asked).toEqual([]);
   });
 
-  it('behind a request that waits for its answer: that one is not answered by it', async () => {
+  it('behind a waiting request, which the refusal does not answer', async () => {
     const client = await connect();
     listener.answer = undefined;
     client.ask('ada');
@@ -83,7 +83,7 @@ describe('what is no HTTP is refused as no grant', () => {
     expect(client.received).toBe('');
   });
 
-  it('behind a request that waits, and a decided one whose answer has to wait for it', async () => {
+  it('behind a waiting request, and a decided one whose answer must wait for it', async () => {
     const client = await connect();
     listener.answer = undefined;
     client.ask('ada');
@@ -95,7 +95,7 @@ describe('what is no HTTP is refused as no grant', () => {
     expect(client.received).toBe('');
   });
 
-  it('in the same segment as a whole request, which may be granted', async () => {
+  it('in the same segment as a complete request, which may be granted', async () => {
     const client = await connect();
     client.socket.cork();
     client.ask('ada');
@@ -105,7 +105,7 @@ describe('what is no HTTP is refused as no grant', () => {
     expect(client.received).toBe('');
   });
 
-  it('behind an answer: that answer stays valid', async () => {
+  it('behind an answer, which stays valid', async () => {
     const client = await connect();
     client.ask('ada');
     await until('it is answered', () => client.statuses().length === 1);
@@ -121,10 +121,10 @@ async function slowListener(): Promise<RawClient> {
   return connect();
 }
 
-describe('a client that asks nothing more', () => {
+describe('a client that sends no more requests', () => {
   it.each([
     ['75 s, longer than the 60 s of usual balancers', undefined, 75_000],
-    ['as long as http.keepAliveMillis says', 610_000, 610_000],
+    ['the time in http.keepAliveMillis', 610_000, 610_000],
   ])('keeps its connection for %s', async (_for, keepAliveMillis, expected) => {
     await listener.app.close();
     const settings = keepAliveMillis === undefined ? {} : { keepAliveMillis };
@@ -133,12 +133,12 @@ describe('a client that asks nothing more', () => {
   });
 });
 
-describe('a client that takes its time', () => {
+describe('a slow client', () => {
   it.each([
     ['half of its headers and no more', 'POST /v1/allow HTTP/1.1\r\nhost: a\r\n', false],
-    ['headers that drip', 'POST /v1/allow HTTP/1.1\r\nhost: a\r\nx: ', true],
+    ['headers that come byte by byte', 'POST /v1/allow HTTP/1.1\r\nhost: a\r\nx: ', true],
     [
-      'a body that drips',
+      'a body that comes byte by byte',
       'POST /v1/allow HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 4000\r\n\r\n',
       true,
     ],
@@ -147,14 +147,14 @@ describe('a client that takes its time', () => {
       'POST /v1/allow HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 40\r\n\r\n{',
       false,
     ],
-  ])('does not hold its connection past the limit: %s', async (_what, bytes, drips) => {
+  ])('loses its connection at the time limit: %s', async (_what, bytes, drips) => {
     let client = await slowListener();
     for (let tries = 1; ; tries += 1) {
       const busy = new BusyWatch();
       const startedAt = performance.now();
       client.socket.write(bytes);
       if (drips) drip(client);
-      await until('it is told', () => client.statuses().length > 0);
+      await until('it is answered', () => client.statuses().length > 0);
       const took = performance.now() - startedAt;
       const longest = REQUEST_MILLIS + SLACK_MILLIS * busy.slowness();
       expect(took).toBeGreaterThanOrEqual(REQUEST_MILLIS - 50);
@@ -163,18 +163,18 @@ describe('a client that takes its time', () => {
       expect(body).toMatchObject({ allowed: false, error: { field: 'request' } });
       expect(listener.asked).toEqual([]);
       if (took < longest) break;
-      // If the machine stalled once, that must not look like a listener that waits.
+      // The machine may have stalled: that is no fault of the listener.
       expect(tries).toBeLessThan(TRIES);
       client = await slowListener();
     }
   });
 
-  it('between its requests is no slow client', async () => {
+  it('is not slow between its requests', async () => {
     let client = await slowListener();
     for (let tries = 1; ; tries += 1) {
       client.ask('ada');
       await until('it has an answer', () => client.statuses().length === 1);
-      // A listener that stalled before it read the bytes takes them for late.
+      // A listener that stalled before it read the bytes would count them as late.
       if (client.statuses()[0] !== '408') break;
       expect(tries).toBeLessThan(TRIES);
       client = await slowListener();

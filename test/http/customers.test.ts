@@ -1,4 +1,4 @@
-/** Operators' actions on one key over HTTP: the requests to the node, the answers, and who may not use them. */
+/** Operators' actions on one key over HTTP: the requests to the node, the answers, and the callers that are refused. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { denialOf, Listener, type HttpBody, PARTITION } from './fixtures.ts';
 
@@ -43,7 +43,7 @@ describe('/v1/customers/{id}', () => {
     });
   });
 
-  it('is 404 where nothing is known of it', async () => {
+  it('is 404 if there is no record', async () => {
     const decided = { term: 2, index: 7, timeMillis: 90 };
     const record = { version: 0, overrides: [], isBlocked: false };
     listener.customer = { kind: 'customer', outcome: { isDone: true, record, decided } };
@@ -78,7 +78,7 @@ describe('/v1/customers/{id}', () => {
     ]);
   });
 
-  it('is 412 with the version there is where that is another one', async () => {
+  it('is 412 with the current version if that is another one', async () => {
     const decided = { term: 2, index: 9, timeMillis: 90 };
     const record = { version: 8, overrides: [], isBlocked: true };
     listener.customer = { kind: 'customer', outcome: { isDone: false, record, decided } };
@@ -121,7 +121,7 @@ describe('/v1/customers/{id}', () => {
     expect(listener.customers).toEqual([]);
   });
 
-  it('is 503 where nobody can decide, and says whether it may be done', async () => {
+  it('is 503 if no node can decide, and reports if the change may have been made', async () => {
     listener.customer = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
     expect(await ask('PUT', '/v1/customers/ada', { tier: 'pro' })).toMatchObject({
       status: 503,
@@ -137,7 +137,7 @@ describe('a key', () => {
     ['DELETE', '/v1/users/ada/block', 'rule'],
     ['POST', '/v1/users/ada/reset', 'rule'],
     ['DELETE', '/v1/customers/ada', 'tier'],
-  ] as const)('%s %s refuses a body that asks for more: %s', async (method, path, field) => {
+  ] as const)('is refused by %s %s with a body that has %s', async (method, path, field) => {
     expect(await ask(method, path, { [field]: 1 })).toMatchObject({
       status: 400,
       body: { error: { field } },
@@ -145,7 +145,7 @@ describe('a key', () => {
     expect(listener.operated).toEqual([]);
   });
 
-  it('is blocked until an end, which its record shows', async () => {
+  it('can be blocked until an end, which its record shows', async () => {
     const decided = { term: 2, index: 7, position: 0, timeMillis: 90 };
     const record = { version: 7, overrides: [], isBlocked: true, blockedUntilMillis: 60_090 };
     listener.customer = { kind: 'customer', outcome: { isDone: true, record, decided } };
@@ -161,18 +161,21 @@ describe('a key', () => {
     expect(actions).toEqual([{ ...block, ...asked }, { ...block, ...asked }, block]);
   });
 
-  it.each([0, 1.5, -1, null, '60000', 2_678_400_001])('is not blocked for %j ms', async (durationMillis) => {
-    for (const path of ['/v1/users/ada/block', '/v1/keys/user=ada/block', '/v1/customers/ada'])
-      expect(
-        await ask('PUT', path, { ...(path.includes('customers') && { blocked: true }), durationMillis }),
-      ).toMatchObject({
-        status: 400,
-        body: { error: { field: 'durationMillis', message: expect.stringContaining('2678400000') } },
-      });
-    expect([listener.customers, listener.operated]).toEqual([[], []]);
-  });
+  it.each([0, 1.5, -1, null, '60000', 2_678_400_001])(
+    'cannot be blocked for %j ms',
+    async (durationMillis) => {
+      for (const path of ['/v1/users/ada/block', '/v1/keys/user=ada/block', '/v1/customers/ada'])
+        expect(
+          await ask('PUT', path, { ...(path.includes('customers') && { blocked: true }), durationMillis }),
+        ).toMatchObject({
+          status: 400,
+          body: { error: { field: 'durationMillis', message: expect.stringContaining('2678400000') } },
+        });
+      expect([listener.customers, listener.operated]).toEqual([[], []]);
+    },
+  );
 
-  it('is blocked, unblocked and reset', async () => {
+  it('can be blocked, unblocked and reset', async () => {
     expect(await ask('PUT', '/v1/users/ada/block')).toMatchObject({
       status: 200,
       body: { userId: 'ada', version: 7 },
@@ -186,7 +189,7 @@ describe('a key', () => {
     ]);
   });
 
-  it('gets its usage under a rule set', async () => {
+  it('can have its usage under a rule set', async () => {
     const body = { rule: 'per-user/day', used: 40 };
     expect(await ask('PUT', '/v1/users/ada/used', body)).toMatchObject({
       status: 200,
@@ -204,27 +207,27 @@ describe('a key', () => {
     ['no body', undefined, 'body'],
     ['no rule', { used: 1 }, 'rule'],
     ['a rule that is no text', { rule: 7, used: 1 }, 'rule'],
-    ['a rule without a letter', { rule: '', used: 1 }, 'rule'],
+    ['an empty rule', { rule: '', used: 1 }, 'rule'],
     ['a rule that is too long', { rule: 'a'.repeat(129), used: 1 }, 'rule'],
     ['no number', { rule: 'a' }, 'used'],
     ['a fraction', { rule: 'a', used: 1.5 }, 'used'],
-    ['less than nothing', { rule: 'a', used: -1 }, 'used'],
+    ['a negative number', { rule: 'a', used: -1 }, 'used'],
     ['more than any limit', { rule: 'a', used: 4_294_967_296 }, 'used'],
     ['a text', { rule: 'a', used: '1' }, 'used'],
     ['more fields', { rule: 'a', used: 1, window: 'day' }, 'window'],
-  ])('has not used %s', async (_what, body, field) => {
+  ])('is refused a usage with %s', async (_what, body, field) => {
     for (const path of ['/v1/users/ada/used', '/v1/keys/user=ada/used'])
       expect(await ask('PUT', path, body)).toMatchObject({ status: 400, body: { error: { field } } });
     expect(listener.used).toEqual([]);
   });
 
-  it('is that of a user id within its bounds', async () => {
+  it('must be the key of a user id within its bounds', async () => {
     const long = `/v1/users/${'a'.repeat(257)}/block`;
     expect(await ask('PUT', long)).toMatchObject({ status: 400, body: { error: { field: 'userId' } } });
     expect(listener.operated).toEqual([]);
   });
 
-  it('is 405 for other methods, which are named', async () => {
+  it('is 405 for other methods, with the allowed ones', async () => {
     expect(await ask('POST', '/v1/users/ada/block')).toMatchObject({
       status: 405,
       headers: { allow: 'PUT, DELETE' },
@@ -236,7 +239,7 @@ describe('a key', () => {
   });
 });
 
-describe('whoever asks through a proxy', () => {
+describe('a request through a proxy', () => {
   it.each([
     ['PUT', '/v1/customers/ada', { tier: 'pro' }],
     ['DELETE', '/v1/customers/ada', undefined],
@@ -253,7 +256,7 @@ describe('whoever asks through a proxy', () => {
 });
 
 describe('a denial for a block', () => {
-  it('is 403, says so, and names no limit and no wait', async () => {
+  it('is 403, with that reason, and names no limit and no wait', async () => {
     const blocked = denialOf({
       limit: 0,
       retryAfterMillis: 0,

@@ -22,7 +22,7 @@ async function get(
 }
 
 describe('the dashboard', () => {
-  it('is served to anybody, also where tokens are asked for, and may load and ask nothing but its node', async () => {
+  it('is served without a token, also in a closed cluster, and may load from its node only', async () => {
     listener.access.close();
     const page = await get('/');
     expect(page.statusCode).toBe(200);
@@ -33,7 +33,7 @@ describe('the dashboard', () => {
     expect(page.body).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=|https?:\/\//);
   });
 
-  it('names files that are there, with their types, to be kept for ever', async () => {
+  it('names existing files, with their types, which may be cached forever', async () => {
     const page = await get('/');
     const named = [...page.body.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path);
     expect(named.map((path) => path.replace(/.*\./, '')).toSorted()).toEqual(['css', 'js', 'svg']);
@@ -72,7 +72,7 @@ describe('the dashboard', () => {
     expect((await get(path)).statusCode).toBe(404);
   });
 
-  it('takes no other method', async () => {
+  it('accepts no other method', async () => {
     const answer = await listener.app.inject({
       method: 'POST',
       url: '/dashboard/a.js',

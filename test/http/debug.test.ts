@@ -1,6 +1,6 @@
-/** Who may get a heap snapshot or a CPU profile. The contents are fake. */
+/** Heap snapshots and CPU profiles: the callers that may get them. The contents are fake. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { WantedDiagnosis } from '../../src/api/diagnostics.ts';
+import type { WantedDiagnosis } from '../../src/api/api-listener.ts';
 import { Listener } from './fixtures.ts';
 
 const HEAP = '/v1/debug/heap-snapshot';
@@ -38,7 +38,7 @@ const ask = async (
 
 const ADMIN = { authorization: 'Bearer admin-token' };
 
-it('is streamed, kept by nobody on the way, and never in the log', async () => {
+it('is streamed, cached nowhere, and never in the log', async () => {
   const heap = await ask(HEAP);
   expect([heap.statusCode, heap.payload]).toEqual([200, 'the secret']);
   expect(heap.headers).toMatchObject({
@@ -64,7 +64,7 @@ it('is streamed, kept by nobody on the way, and never in the log', async () => {
 });
 
 describe.each([HEAP, CPU])('%s', (url) => {
-  it('is refused from another machine, whatever token is shown', async () => {
+  it('is refused from another machine, with any token', async () => {
     const elsewhere = { remoteAddress: '10.0.0.7' };
     expect((await ask(url, elsewhere)).statusCode).toBe(403);
     listener.access.close();
@@ -81,7 +81,7 @@ describe.each([HEAP, CPU])('%s', (url) => {
     expect(wanted).toEqual([]);
   });
 
-  it('takes a token of role admin in a closed cluster', async () => {
+  it('needs a token of role admin in a closed cluster', async () => {
     listener.access.close();
     expect((await ask(url)).statusCode).toBe(401);
     expect((await ask(url, { headers: { authorization: 'Bearer read-token' } })).statusCode).toBe(403);
@@ -89,13 +89,13 @@ describe.each([HEAP, CPU])('%s', (url) => {
     expect(wanted).toHaveLength(1);
   });
 
-  it('is one at a time', async () => {
+  it('is given to one caller at a time', async () => {
     listener.diagnose = () => undefined;
     const answer = await ask(url);
     expect([answer.statusCode, answer.json<{ reason: string }>().reason]).toEqual([409, 'busy']);
   });
 
-  it('says that the node stopped before its first byte', async () => {
+  it('is 503 if the node stopped before the first byte', async () => {
     give(new Error('the node stops'));
     listener.readiness = { status: 'stopping' };
     const { statusCode, headers, payload } = await ask(url);

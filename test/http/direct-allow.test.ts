@@ -1,4 +1,4 @@
-/** The fast path for `POST /v1/allow` answers byte for byte as Fastify's route, whatever the request contains. */
+/** The fast path for `POST /v1/allow` answers byte for byte as Fastify's route, for any request. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AskAnswer } from '../../src/api/question.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../../src/config/http-settings.ts';
@@ -55,7 +55,10 @@ function isWhole(received: string): boolean {
   return end > 0 && Buffer.byteLength(received.slice(end + 4)) >= length;
 }
 
-/** By header, so that their order does not matter. Fastify ends the connection after a body that it cannot read. */
+/**
+ * The parts of an answer by header, so that their order does not matter. Fastify ends the connection after a body that
+ * it cannot read.
+ */
 function partsOf(answer: string): { readonly head: readonly string[]; readonly body: string } {
   const [head = '', body = ''] = answer.split('\r\n\r\n');
   const lines = head.toLowerCase().split('\r\n').toSorted();
@@ -74,7 +77,7 @@ const ANSWERS: readonly (readonly [string, AskAnswer])[] = [
 ];
 
 describe('a usual request for a grant', () => {
-  it.each(ANSWERS)('is told of %s as any other', async (_what, answer) => {
+  it.each(ANSWERS)('gets the answer of %s as through Fastify', async (_what, answer) => {
     listener.answer = answer;
     const port = await listener.listen();
     const direct = await answerTo({}, port);
@@ -93,10 +96,10 @@ describe('a usual request for a grant', () => {
     ['has another field', { body: '{"userId":"ada","costs":2}' }],
     ['has a field twice', { body: '{"userId":"ada","userId":"bob"}' }],
     ['is not UTF-8', { body: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]) }],
-    ['names nobody', { body: '{}' }],
+    ['names no user', { body: '{}' }],
     ['names one user, and its header another', { headers: ['x-user: bob'] }],
     ['has the header twice', { headers: ['x-user: ada', 'x-user: ada'] }],
-  ])('that %s is refused as any other', async (_what, sent: Sent) => {
+  ])('that %s is refused as through Fastify', async (_what, sent: Sent) => {
     const port = await listener.listen();
     const direct = await answerTo(sent, port);
     expect(byFastify).toBe(0);
@@ -107,7 +110,7 @@ describe('a usual request for a grant', () => {
     expect(listener.asked).toEqual([]);
   });
 
-  it('is refused for load as any other', async () => {
+  it('is refused for load as through Fastify', async () => {
     listener.shedding.refused = true;
     const port = await listener.listen();
     const direct = await answerTo({}, port);
@@ -156,10 +159,10 @@ describe('a usual request for a grant', () => {
 describe('any other request for a grant goes through Fastify:', () => {
   it.each([
     ['with a wrong token', { headers: ['authorization: Bearer wrong'] }, 401, 'closed'],
-    ['with a token that may not ask', { headers: ['authorization: Bearer read-token'] }, 403, 'closed'],
+    ['with a token of another role', { headers: ['authorization: Bearer read-token'] }, 403, 'closed'],
     ['with no token', {}, 401, 'closed'],
     ['while tokens are unknown', {}, 503, 'unknown'],
-    ['by the name of a page', { host: 'evil.example' }, 421, 'open'],
+    ['with the host name of a web page', { host: 'evil.example' }, 421, 'open'],
     ['with a body that is too long', { body: ' '.repeat(8_193) }, 413, 'open'],
     ['with an empty body', { body: '' }, 400, 'open'],
     ['of another type', { contentType: 'text/plain' }, 415, 'open'],

@@ -23,18 +23,18 @@ describe('draining a node over HTTP', () => {
   it.each([
     ['PUT', true],
     ['DELETE', false],
-  ] as const)('is handed on: %s', async (method, isDraining) => {
+  ] as const)('is passed on: %s', async (method, isDraining) => {
     expect(await ask(method, '2')).toMatchObject({ status: 200, body: { node: 2, draining: isDraining } });
     expect(listener.changesOf('drain')).toEqual([{ node: 2, isDraining }]);
     expect(listener.logged.join('')).toContain('"action":"nodes.drain"');
   });
 
-  it.each(['0', '-1', '1.5', 'x', '%20', '99999999999'])('is of a node, not of %s', async (id) => {
+  it.each(['0', '-1', '1.5', 'x', '%20', '99999999999'])('needs the id of a node, not %s', async (id) => {
     expect((await ask('PUT', id)).status).toBe(400);
     expect(listener.changesOf('drain')).toEqual([]);
   });
 
-  it('has two methods', async () => {
+  it('has only these two methods', async () => {
     const { status, headers } = await ask('POST', '2');
     expect([status, headers['allow']]).toEqual([405, 'PUT, DELETE']);
   });

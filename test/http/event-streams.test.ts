@@ -64,7 +64,7 @@ describe('a client that reads nothing', () => {
     expect(response?.destroyed).toBe(true);
   });
 
-  it.each(['may listen no more', 'should go elsewhere'])('is cut off also when it %s', async (why) => {
+  it.each(['may listen no more', 'should go elsewhere'])('is disconnected also when it %s', async (why) => {
     await ask(1);
     streams.turn();
     mayListen = why !== 'may listen no more';
@@ -74,8 +74,8 @@ describe('a client that reads nothing', () => {
   });
 });
 
-describe('the place of a client', () => {
-  it('is one for each connection, and is free when it is gone', async () => {
+describe('the slot of a client', () => {
+  it('is one per connection, and is free when the connection is gone', async () => {
     const socket = await ask(LISTENERS_MAX + 1);
     expect(streams.isFull).toBe(false);
     socket.destroy();
@@ -87,7 +87,7 @@ describe('the place of a client', () => {
     expect(streams.isFull).toBe(true);
   });
 
-  it('is free when its client says that it is done', async () => {
+  it('is free when the client ends the connection', async () => {
     for (let i = 0; i < LISTENERS_MAX; i += 1) (await ask(1)).end();
     await until('there is room', () => !streams.isFull);
     expect(listening).toHaveLength(LISTENERS_MAX);

@@ -54,13 +54,13 @@ function named({ events }: Listening, name: string): unknown[] {
 }
 
 describe('the stream of events', () => {
-  it('sends the cluster, the figures and the faults at once, and the first two again', async () => {
+  it('sends the cluster, the figures and the faults at once, and repeats the first two', async () => {
     listener.faults = [{ id: 1, atMillis: 5, kind: 'nodeSilent', node: 2 }];
     const listening = await listen(await listener.listen());
     expect(listening.status).toBe(200);
     expect(listening.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(listening.headers.get('cache-control')).toBe('no-store');
-    await until('it is told twice', () => named(listening, 'cluster').length > 1);
+    await until('it is sent twice', () => named(listening, 'cluster').length > 1);
     const { rules, ...report } = REPORT;
     expect(named(listening, 'cluster')[1]).toEqual({ ...report, rulesVersion: rules?.version });
     expect(named(listening, 'figures')[0]).toEqual(FIGURES);
@@ -71,18 +71,18 @@ describe('the stream of events', () => {
     const listening = await listen(await listener.listen());
     await until('it began', () => named(listening, 'figures').length > 0);
     listener.faults = [{ id: 7, atMillis: 5, kind: 'leaderLost', node: 2, count: 1, partitions: [4] }];
-    await until('it is told', () => named(listening, 'faults').length > 1);
+    await until('it is sent', () => named(listening, 'faults').length > 1);
     expect(named(listening, 'faults').at(-1)).toEqual(listener.faults);
   });
 
   it('sends no cluster while the node starts', async () => {
     listener.readiness = { status: 'starting', loaded: 1, of: 4 };
     const listening = await listen(await listener.listen());
-    await until('it is told twice', () => named(listening, 'figures').length > 1);
+    await until('it is sent twice', () => named(listening, 'figures').length > 1);
     expect(named(listening, 'cluster')).toEqual([]);
   });
 
-  it('is refused above the maximum number of streams, and one that ends makes room', async () => {
+  it('is refused above the maximum number of streams, until another one ends', async () => {
     const port = await listener.listen();
     await Promise.all(Array.from({ length: LISTENERS_MAX }, async () => listen(port)));
     const refused = await fetch(`http://127.0.0.1:${port}/v1/events`);
@@ -103,7 +103,7 @@ describe('the stream of events', () => {
     expect([await asked('cross-site'), await asked('same-site')]).toEqual([403, 403]);
   });
 
-  it('ends when the node wants no clients, and is refused then', async () => {
+  it('ends when the node accepts no more clients, and is refused from then on', async () => {
     const port = await listener.listen();
     const listening = await listen(port);
     listener.readiness = { status: 'stopping' };
@@ -120,15 +120,15 @@ describe('the stream of events', () => {
     expect(await listener.listener.connectionCount()).toBe(0);
   });
 
-  it('ends when its token is revoked, or the cluster is closed to those without', async () => {
+  it('ends when its token is revoked, or when the cluster is closed and it has none', async () => {
     const port = await listener.listen();
     const anonymous = await listen(port);
     listener.access.close();
     const reading = await listen(port, 'read-token');
     const other = await listen(port, 'admin-token');
-    await until('who showed none is gone', () => anonymous.isOver);
+    await until('the client without a token is gone', () => anonymous.isOver);
     listener.access.callers.delete('read-token');
-    await until('who shows no valid one is gone', () => reading.isOver);
+    await until('the client with a revoked token is gone', () => reading.isOver);
     expect([reading.status, other.status, other.isOver]).toEqual([200, 200, false]);
   });
 });

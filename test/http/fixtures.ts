@@ -1,4 +1,4 @@
-/** Builds an HTTP listener with a fake node and clocks that stand still. */
+/** Builds an HTTP listener with a fake node and clocks that do not run. */
 import { Readable } from 'node:stream';
 import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { FastifyInstance } from 'fastify';
@@ -11,13 +11,11 @@ import type {
   CustomerRequest,
   UsedQuestion,
 } from '../../src/api/customer.ts';
-import type { ClusterReport } from '../../src/api/cluster-report.ts';
-import type { DiagnosticsApi } from '../../src/api/diagnostics.ts';
-import type { NodeApi } from '../../src/api/api-listener.ts';
+import type { ClusterReport, Readiness } from '../../src/api/cluster-report.ts';
+import type { DiagnosticsApi, NodeApi } from '../../src/api/api-listener.ts';
 import type { Fault, LiveFigures } from '../../src/api/monitoring.ts';
 import type { ChangeMade, ChangeResult, ClusterChange } from '../../src/api/cluster-change.ts';
 import type { RulesInForce } from '../../src/api/rules-change.ts';
-import type { Readiness } from '../../src/api/readiness.ts';
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
 import type { PeekAnswer, PeekQuestion } from '../../src/api/peek.ts';
 import type { RefundQuestion, RefundQuestionAnswer } from '../../src/api/refund.ts';
@@ -95,7 +93,7 @@ export const FIGURES: LiveFigures = {
   stateBytesMax: 1_048_576,
 };
 
-/** The result of every change. */
+/** The result that every change gets. */
 const MADE: Readonly<Record<ClusterChange['type'], ChangeMade>> = {
   nodes: { ok: true, version: 2 },
   drain: { ok: true, version: 2 },
@@ -167,7 +165,7 @@ export class Listener {
     done(this.listedAnswer);
   };
   readonly changes: ClusterChange[] = [];
-  /** The results of the next changes; undefined: they are made. */
+  /** The results of the next changes of customers; undefined: they succeed. */
   changed: ChangeResult | undefined;
   readonly change: NodeApi['change'] = (change, done) => {
     this.changes.push(change);

@@ -35,29 +35,39 @@ async function ask(headers: Record<string, string>, query = '', remoteAddress = 
   return listener.app.inject({ method: 'GET', url: `${URL}${query}`, headers, remoteAddress });
 }
 
-describe('who it is', () => {
+describe('the user of a request', () => {
   it.each<[string, Record<string, string>, string, string?]>([
     ['the user in the header', { 'x-user-id': 'ada' }, 'ada'],
     [
-      'the user, whatever the address',
+      'the user, not the address',
       { 'x-user-id': 'ada', 'x-forwarded-for': '203.0.113.9' },
       'ada',
       '203.0.113.9',
     ],
-    ['the address without a user', { 'x-forwarded-for': '203.0.113.9' }, 'ip=203.0.113.9', '203.0.113.9'],
     [
-      'the last that is no gateway of ours',
+      'the address, if there is no user',
+      { 'x-forwarded-for': '203.0.113.9' },
+      'ip=203.0.113.9',
+      '203.0.113.9',
+    ],
+    [
+      'the last address that is no gateway of this cluster',
       { 'x-forwarded-for': '1.1.1.1, 203.0.113.9, 10.0.0.7' },
       'ip=203.0.113.9',
       '203.0.113.9',
     ],
     [
-      'no nonsense of the client',
+      'not the malformed address that a client sent',
       { 'x-forwarded-for': 'unknown, 203.0.113.9' },
       'ip=203.0.113.9',
       '203.0.113.9',
     ],
-    ['the first, if all are ours', { 'x-forwarded-for': '10.0.0.8,fd00::1' }, 'ip=10.0.0.8', '10.0.0.8'],
+    [
+      'the first address, if all are gateways of this cluster',
+      { 'x-forwarded-for': '10.0.0.8,fd00::1' },
+      'ip=10.0.0.8',
+      '10.0.0.8',
+    ],
     ['an IPv4 address in IPv6', { 'x-forwarded-for': '::ffff:203.0.113.9' }, 'ip=203.0.113.9', '203.0.113.9'],
     ['an address with a port', { 'x-forwarded-for': '203.0.113.9:443' }, 'ip=203.0.113.9', '203.0.113.9'],
     [
@@ -76,16 +86,16 @@ describe('who it is', () => {
 
   it.each<[string, Record<string, string>, string, string]>([
     ['nobody says', {}, '127.0.0.1', 'userId'],
-    ['nobody says it in words', { 'x-forwarded-for': '' }, '127.0.0.1', 'x-forwarded-for'],
-    ['who asks is no gateway of ours', { 'x-forwarded-for': '203.0.113.9' }, '192.0.2.1', 'userId'],
+    ['the address is empty', { 'x-forwarded-for': '' }, '127.0.0.1', 'x-forwarded-for'],
+    ['the sender is no gateway of this cluster', { 'x-forwarded-for': '203.0.113.9' }, '192.0.2.1', 'userId'],
     [
-      'a gateway says what is no address',
+      'a gateway sends a malformed address',
       { 'x-forwarded-for': '203.0.113.9:4433443' },
       '127.0.0.1',
       'x-forwarded-for',
     ],
     ['the user is empty', { 'x-user-id': '', 'x-forwarded-for': '203.0.113.9' }, '127.0.0.1', 'x-user-id'],
-  ])('is refused where %s', async (_what, headers, remoteAddress, field) => {
+  ])('is missing, and the request refused, if %s', async (_what, headers, remoteAddress, field) => {
     opened();
     const response = await ask({ ...OF_REQUEST, ...headers }, '', remoteAddress);
     expect(response.statusCode).toBe(400);
@@ -94,7 +104,7 @@ describe('who it is', () => {
     expect(listener.observed.map(({ status }) => status)).toEqual([400]);
   });
 
-  it('believes no address without the setting', async () => {
+  it('is never the forwarded address without the setting', async () => {
     opened({ rateLimitHeaders: [] });
     expect((await ask({ ...FORWARDED, 'x-user-id': 'ada' })).statusCode).toBe(400);
   });
@@ -109,10 +119,10 @@ describe('who it is', () => {
   });
 });
 
-describe('what is asked', () => {
+describe('the parameters in the address that the gateway calls', () => {
   const ADA = { 'x-user-id': 'ada', ...OF_REQUEST };
 
-  it('is what the address of the gateway says', async () => {
+  it('are the rule, the cost and the request id', async () => {
     opened();
     expect((await ask(ADA, '?rule=burst%2Fa&cost=3&request_id=r1&deny_status=403')).statusCode).toBe(200);
     expect(listener.asked).toEqual([
@@ -131,7 +141,7 @@ describe('what is asked', () => {
     ['?cost=1&cost=2', 'query'],
     ['?costs=1', 'query'],
     ['?rule=%ff', 'rule'],
-  ])('is refused with %s', async (query, field) => {
+  ])('are refused: %s', async (query, field) => {
     opened();
     const response = await ask(ADA, query);
     expect([response.statusCode, response.json<{ error: { field: string } }>().error.field]).toEqual([
@@ -141,7 +151,7 @@ describe('what is asked', () => {
     expect(listener.asked).toEqual([]);
   });
 
-  it('is no other method', async () => {
+  it('are accepted with GET only', async () => {
     opened();
     for (const method of ['POST', 'HEAD'] as const) {
       const response = await listener.app.inject({ method, url: URL, headers: ADA });
@@ -151,8 +161,8 @@ describe('what is asked', () => {
   });
 });
 
-describe('what the request is', () => {
-  it('is described by descriptors', async () => {
+describe('the descriptors of a request', () => {
+  it('are its endpoint, method, address and headers', async () => {
     opened();
     expect((await ask({ ...FORWARDED, 'x-user-id': 'ada' }, '?cost=2')).statusCode).toBe(200);
     expect(listener.asked.map(({ descriptors, cost }) => [Object.fromEntries(descriptors), cost])).toEqual([
@@ -165,20 +175,20 @@ describe('what the request is', () => {
     ['/%61pi/%2e%2e/x%2Fy', '/x/y'],
     ['/api/', '/api/'],
     ['/%E6%97%A5', '/日'],
-  ])('has one endpoint for all ways to write %s', async (uri, endpoint) => {
+  ])('have one endpoint for every spelling of %s', async (uri, endpoint) => {
     opened();
     await ask({ ...FORWARDED, 'x-forwarded-uri': uri });
     expect(listener.asked[0]?.descriptors.get('endpoint')).toBe(endpoint);
   });
 
   it.each<[string, Record<string, string | undefined>, string]>([
-    ['the method is not known', { 'x-forwarded-method': undefined }, 'x-forwarded-method'],
-    ['the path is not known', { 'x-forwarded-uri': undefined }, 'x-forwarded-uri'],
-    ['the path is none', { 'x-forwarded-uri': 'a' }, 'x-forwarded-uri'],
+    ['the method is unknown', { 'x-forwarded-method': undefined }, 'x-forwarded-method'],
+    ['the path is unknown', { 'x-forwarded-uri': undefined }, 'x-forwarded-uri'],
+    ['the path is malformed', { 'x-forwarded-uri': 'a' }, 'x-forwarded-uri'],
     ['the path is not UTF-8', { 'x-forwarded-uri': '/%ff' }, 'x-forwarded-uri'],
     ['the path is too long', { 'x-forwarded-uri': `/${'a'.repeat(4_096)}` }, 'descriptors.endpoint'],
-    ['nobody is known', { 'x-forwarded-for': undefined }, 'userId'],
-  ])('is refused where %s', async (_what, changes, field) => {
+    ['user and address are unknown', { 'x-forwarded-for': undefined }, 'userId'],
+  ])('are incomplete, and the request refused, if %s', async (_what, changes, field) => {
     opened();
     const all = Object.entries<string | undefined>({ ...FORWARDED, ...changes });
     const headers = Object.fromEntries(
@@ -192,7 +202,7 @@ describe('what the request is', () => {
     expect(listener.asked).toEqual([]);
   });
 
-  it('need not be said where a rule is named', async () => {
+  it('are not needed if a rule is named', async () => {
     opened();
     await ask({ 'x-forwarded-for': '203.0.113.9' }, '?rule=burst');
     const descriptors = new Map([
@@ -202,7 +212,7 @@ describe('what the request is', () => {
     expect(listener.asked).toEqual([{ descriptors, rule: 'burst' }]);
   });
 
-  it('is the same question as a service would ask itself', async () => {
+  it('give the same request as one from a service', async () => {
     opened();
     await ask({ ...FORWARDED, 'x-user-id': 'ada' });
     await listener.post({
@@ -213,10 +223,10 @@ describe('what the request is', () => {
   });
 });
 
-describe('what it is told', () => {
+describe('the answer to a gateway', () => {
   const ADA = { 'x-user-id': 'ada', ...OF_REQUEST };
 
-  it('is a grant, in no cache', async () => {
+  it('is a grant that must not be cached', async () => {
     opened();
     const { statusCode, headers, body } = await ask(ADA);
     expect([statusCode, headers['cache-control'], JSON.parse(body)]).toMatchObject([
@@ -233,7 +243,7 @@ describe('what it is told', () => {
     ['', 429],
     ['?deny_status=429', 429],
     ['?deny_status=403', 403],
-  ])('with "%s" is a denial as %i, counted as one', async (query, status) => {
+  ])('is a denial with "%s" as %i, counted as a denial', async (query, status) => {
     opened();
     listener.answer = { kind: 'decision', decision: denialOf() };
     const { statusCode, headers } = await ask(ADA, query);
@@ -247,14 +257,14 @@ describe('what it is told', () => {
   it.each([
     ['a block without a time to come back', 0, undefined],
     ['a block with an end and the time to come back', 12_300, '13'],
-  ])('is %s, as 403', async (_, retryAfterMillis, retryAfter) => {
+  ])('for %s is 403', async (_, retryAfterMillis, retryAfter) => {
     opened();
     listener.answer = { kind: 'decision', decision: denialOf({ isBlocked: true, retryAfterMillis }) };
     const { statusCode, headers } = await ask(ADA);
     expect([statusCode, headers['retry-after']]).toEqual([403, retryAfter]);
   });
 
-  it('is 503 where nobody can decide, whatever denials are told as', async () => {
+  it('is 503 if no node can decide, for any status of denials', async () => {
     opened();
     listener.answer = { kind: 'unavailable', reason: 'no_leader', proposed: false };
     expect((await ask(ADA, '?deny_status=403')).statusCode).toBe(503);

@@ -32,7 +32,7 @@ async function ask(
 
 describe('labelling a node over HTTP', () => {
   it.each([{ zone: 'eu-1a' }, { host: 'm.7_x' }, { zone: null, host: 'm' }])(
-    'is handed on: %j',
+    'is passed on: %j',
     async (labels) => {
       expect(await ask(labels)).toMatchObject({ status: 200, body: { node: 2, version: 3 } });
       expect(listener.changesOf('label')).toEqual([{ node: 2, ...labels }]);
@@ -49,17 +49,17 @@ describe('labelling a node over HTTP', () => {
     ['host', { host: 7 }],
     ['rack', { rack: 'a' }],
     ['body', []],
-  ])('names what is wrong, and its bound: %s of %j', async (field, body) => {
+  ])('is refused with the field and its bound: %s of %j', async (field, body) => {
     const reported = await ask(body);
     expect(reported).toMatchObject({ status: 400, body: { error: { field } } });
     expect(listener.changesOf('label')).toEqual([]);
   });
 
-  it.each(['0', '-1', '1.5', 'x', '99999999999'])('is of a node, not of %s', async (id) => {
+  it.each(['0', '-1', '1.5', 'x', '99999999999'])('needs the id of a node, not %s', async (id) => {
     expect((await ask({ zone: 'a' }, { id })).status).toBe(400);
   });
 
-  it('has one method', async () => {
+  it('has only this method', async () => {
     expect(await ask({}, { method: 'POST' })).toMatchObject({ status: 405, headers: { allow: 'PUT' } });
   });
 });

@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(async () => listener.app.close());
 
 describe('GET /v1/leaders', () => {
-  it('tells leaders by partition and the doors of nodes that are up, and nothing else', async () => {
+  it('returns the leader of each partition and the listeners of nodes that are up, and nothing else', async () => {
     const { statusCode, body } = await listener.app.inject({ url: '/v1/leaders' });
     expect(statusCode).toBe(200);
     expect(JSON.parse(body)).toEqual({
@@ -26,7 +26,7 @@ describe('GET /v1/leaders', () => {
     expect((await listener.app.inject({ url: '/v1/leaders' })).statusCode).toBe(503);
   });
 
-  it('leaves out a node that is drained: it takes no requests', () => {
+  it('omits a drained node, which accepts no requests', () => {
     const [first] = REPORT.nodes;
     const report = { ...REPORT, nodes: [{ ...first, draining: true }] } as ClusterReport;
     expect(leadersOf(report).nodes).toEqual([]);

@@ -28,7 +28,7 @@ async function post(
 
 describe('changes of the nodes over HTTP', () => {
   it.each([[{ add: node }], [{ remove: 2 }], [{ add: node, remove: 2 }]])(
-    'are handed on: %j',
+    'are passed on: %j',
     async (change) => {
       expect(await post(change)).toEqual({ status: 200, body: { version: 2 } });
       expect(listener.changes).toEqual([{ type: 'nodes', change }]);
@@ -40,7 +40,7 @@ describe('changes of the nodes over HTTP', () => {
     expect(listener.changes).toEqual([]);
   });
 
-  it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])('are taken from %s', async (address) => {
+  it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])('are accepted from %s', async (address) => {
     expect((await post({ remove: 2 }, address)).status).toBe(200);
   });
 
@@ -58,9 +58,9 @@ describe('changes of the nodes over HTTP', () => {
       'a page of another name for loopback',
       { origin: 'http://evil.example:8101', host: 'evil.example:8101' },
     ],
-    ['a page without a name', { origin: 'null' }],
+    ['a page without an origin', { origin: 'null' }],
     ['a proxy', { 'x-forwarded-for': '203.0.113.9' }],
-    ['a proxy by the standard', { forwarded: 'for=203.0.113.9' }],
+    ['a proxy with the standard header', { forwarded: 'for=203.0.113.9' }],
   ])('are refused from %s', async (_who, headers) => {
     expect((await post({ remove: 2 }, '127.0.0.1', headers)).status).toBe(403);
     expect(listener.changes).toEqual([]);
@@ -73,7 +73,7 @@ describe('changes of the nodes over HTTP', () => {
     'text/plain; charset=application/json',
     'multipart/form-data; boundary=application/json',
     'application/x-www-form-urlencoded',
-  ])('are refused with what a browser sends without asking: content-type %s', async (type) => {
+  ])('are refused with a type that a browser sends without a preflight: %s', async (type) => {
     const response = await listener.app.inject({
       method: 'POST',
       url: '/v1/cluster/nodes',

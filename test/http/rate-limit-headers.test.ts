@@ -1,6 +1,6 @@
 /**
- * Which rate limit headers an answer carries, in each form and none: names and values as 002-14 and the drafts have them,
- * written by hand. The door's clock stands at 1,700,000,000.123 s.
+ * Which rate limit headers an answer carries, in each form and none: names and values as in 002-14 and the drafts,
+ * written by hand. The listener's clock is fixed at 1,700,000,000.123 s.
  */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';
@@ -10,7 +10,7 @@ import { HTTP_SETTINGS_DEFAULTS } from '../../src/config/http-settings.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { denialOf, Listener, type HttpResult } from './fixtures.ts';
 
-/** 42 of 100 per minute are left, and all in 59,001 ms. */
+/** 42 of 100 per minute are left, and all are free in 59,001 ms. */
 const GRANT = decisionOf();
 /** None is left, and one is free in 12,345 ms. */
 const DENIAL = denialOf();
@@ -57,23 +57,23 @@ describe('rate limit headers', () => {
     [['draft6'], DRAFT6_GRANT, DRAFT6_DENIAL],
     [['draft'], DRAFT_GRANT, DRAFT_DENIAL],
     [['x', 'draft6'], { ...X_GRANT, ...DRAFT6_GRANT }, { ...X_DENIAL, ...DRAFT6_DENIAL }],
-    // One policy field cannot have two forms: it has the current one.
+    // A policy field cannot have two forms at once: it has the newer one.
     [['draft', 'draft6'], { ...DRAFT6_GRANT, ...DRAFT_GRANT }, { ...DRAFT6_DENIAL, ...DRAFT_DENIAL }],
     [
       ['x', 'draft6', 'draft'],
       { ...X_GRANT, ...DRAFT6_GRANT, ...DRAFT_GRANT },
       { ...X_DENIAL, ...DRAFT6_DENIAL, ...DRAFT_DENIAL },
     ],
-  ])('of %j are on grants and on denials alike', async (forms, ofGrant, ofDenial) => {
+  ])('of %j are on grants and on denials', async (forms, ofGrant, ofDenial) => {
     expect(limitHeaders(await decided(forms, GRANT))).toEqual(ofGrant);
     expect(limitHeaders(await decided(forms, DENIAL))).toEqual(ofDenial);
   });
 
-  it('are those of x and of the present draft unless the configuration says otherwise', () => {
+  it('are by default the x- headers and those of the current draft', () => {
     expect(HTTP_SETTINGS_DEFAULTS).toEqual({ rateLimitHeaders: ['x', 'draft'] });
   });
 
-  it('are on no answer that is not a decision', async () => {
+  it('are only on answers that are decisions', async () => {
     const listener = new Listener(HTTP_LIMITS, { rateLimitHeaders: ['x', 'draft6', 'draft'] });
     listeners.push(listener);
     for (const answer of [
@@ -91,7 +91,7 @@ describe('rate limit headers', () => {
     ['none are left', { remaining: 0, retryAfterMillis: 1_001 }, '2'],
     ['some are left', { remaining: 1, retryAfterMillis: 1_001 }, '60'],
   ])(
-    'of a grant contain the time until which no more than the rest can be used: %s',
+    'of a grant contain the time until which only the rest can be used: %s',
     async (_what, changes, seconds) => {
       const { headers } = await decided(['draft6', 'draft'], decisionOf(changes));
       expect(headers).toMatchObject({
@@ -118,7 +118,7 @@ describe('rate limit headers', () => {
     },
   );
 
-  it('say that a window of less than a second is one of a second', async () => {
+  it('report a window of less than a second as one second', async () => {
     const { headers } = await decided(['x', 'draft6'], denialOf({ windowMillis: 1 }));
     expect(headers).toMatchObject({ 'x-ratelimit-policy': '100;w=1', 'ratelimit-policy': '100;w=1' });
   });
@@ -135,9 +135,9 @@ describe('rate limit headers', () => {
   });
 });
 
-describe('whatever the headers', () => {
+describe('any form of the headers', () => {
   it.each<[readonly RateLimitHeaders[]]>([[[]], [['x']], [['draft6']], [['draft']]])(
-    'with %j a denial has its time to wait, and a body that names the rule',
+    'with %j, a denial has retry-after and a body that names the rule',
     async (forms) => {
       const { status, headers, body } = await decided(forms, denialOf({ ruleId: 'burst' }));
       expect([status, headers['retry-after']]).toEqual([429, '13']);

@@ -1,4 +1,4 @@
-/** A raw connection to the HTTP listener: sends bytes, and collects what it receives. */
+/** A raw connection to the HTTP listener: sends bytes, and collects the received ones. */
 import { connect, type Socket } from 'node:net';
 
 export class RawClient {

@@ -7,7 +7,7 @@ import { until } from '../transport/wait.ts';
 
 const LOOPBACK = { localAddress: '127.0.0.1' };
 
-describe('a name that leads to loopback', () => {
+describe('a host name that resolves to loopback', () => {
   it.each([
     'evil.example',
     'evil.example:8101',
@@ -15,7 +15,7 @@ describe('a name that leads to loopback', () => {
     '127.0.0.1.evil.example',
     'localhost.evil.example',
     'a.b:',
-  ])('belongs to another site: %s', (host) => {
+  ])('is of another site: %s', (host) => {
     expect(isRebound(LOOPBACK, host, '127.0.0.1')).toBe(true);
     expect(isRebound({ localAddress: '::1' }, host, 'quorate.internal')).toBe(true);
     expect(isRebound({ localAddress: '::ffff:127.0.0.1' }, host, '')).toBe(true);
@@ -32,7 +32,7 @@ describe('a name that leads to loopback', () => {
     'node-1:8101',
     '',
     'quorate.internal:8101',
-  ])('is this machine: %s', (host) => {
+  ])('is of this machine: %s', (host) => {
     expect(isRebound(LOOPBACK, host, 'quorate.internal')).toBe(false);
   });
 
@@ -54,7 +54,7 @@ describe('an open node on loopback', () => {
   }
 
   it.each(['/v1/cluster', '/metrics', '/v1/users/ada', '/v1/nothing'])(
-    'does not answer a page %s',
+    'does not answer a web page %s',
     async (path) => {
       listener = new Listener();
       expect(await statusOf('evil.example', path)).toBe('421');

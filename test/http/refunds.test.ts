@@ -38,7 +38,7 @@ describe('POST /v1/users/{id}/refunds', () => {
     expect(listener.observed).toEqual([]);
   });
 
-  it('is 404 where no such grant is remembered', async () => {
+  it('is 404 if no such grant is remembered', async () => {
     const decided = { term: 2, index: 9, position: 0, timeMillis: 95 };
     listener.refunded = {
       kind: 'refund',
@@ -55,7 +55,7 @@ describe('POST /v1/users/{id}/refunds', () => {
     ]);
   });
 
-  it('is 503 where nobody can say', async () => {
+  it('is 503 if no node can answer', async () => {
     listener.refunded = { kind: 'unavailable', reason: 'deadline', proposed: true };
     expect(await refund({ requestId: 'r1' })).toMatchObject([503, { reason: 'deadline', proposed: true }]);
   });
@@ -72,14 +72,14 @@ describe('POST /v1/users/{id}/refunds', () => {
     expect(listener.refunds).toEqual([]);
   });
 
-  it('is refused for its user, and takes no other method', async () => {
+  it('is refused for an invalid user, and accepts no other method', async () => {
     const long = `/v1/users/${'a'.repeat(257)}/refunds`;
     expect(await refund({ requestId: 'r1' }, long)).toMatchObject([400, { error: { field: 'userId' } }]);
     const response = await listener.app.inject('/v1/users/ada/refunds');
     expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST']);
   });
 
-  it('makes the request id a conflict that says so', async () => {
+  it('makes the request id a conflict that names the refund', async () => {
     listener.answer = { kind: 'conflict', field: 'requestId', message: 'refunded' };
     const { status, body } = await listener.post({ userId: 'ada', requestId: 'r1' });
     expect([status, body.error?.type, body.error?.field]).toEqual([422, 'request_id_refunded', 'requestId']);
@@ -91,7 +91,7 @@ describe('POST /v1/refunds', () => {
   const granted = { ruleId: 'user', cost: 2, decided: { term: 2, index: 7, position: 0, timeMillis: 90 } };
   const done = { refunded: true, ...granted, rulesVersion: 7 };
 
-  it('gives back by descriptors, and says what stays charged', async () => {
+  it('gives back by descriptors, and reports which limits stay charged', async () => {
     const kept = [{ ruleId: 'net', userId: 'ip=10.0.0.1' }];
     listener.refunded = { kind: 'refund', refund: done, kept };
     expect(await refund(asked, '/v1/refunds')).toEqual([
@@ -116,7 +116,7 @@ describe('POST /v1/refunds', () => {
     [{ userId: 'ada', requestId: 'r1' }],
     [{ descriptors: { user: 'ada' }, requestId: 'r1' }],
     [{ descriptors: { user: 'ada' }, userId: 'ada', requestId: 'r1' }],
-  ])('asks for a user as the path of the user does: %j', async (body) => {
+  ])('is the same for a user as the route of the user: %j', async (body) => {
     await refund(body, '/v1/refunds');
     await refund({ requestId: 'r1' });
     const question = { ...questionOf({ userId: 'ada' }), requestId: 'r1' };
@@ -130,14 +130,14 @@ describe('POST /v1/refunds', () => {
     ]);
   });
 
-  it('leaves out the limits that stay charged if they are not known', async () => {
+  it('omits the limits that stay charged if they are unknown', async () => {
     listener.refunded = { kind: 'refund', refund: done, kept: undefined };
     const [status, body] = await refund(asked, '/v1/refunds');
     expect([status, body]).toMatchObject([200, { refunded: true }]);
     expect(body).not.toHaveProperty('kept');
   });
 
-  it('is 404 where nothing was granted, or no rule limits', async () => {
+  it('is 404 if nothing was granted, or no rule has a limit', async () => {
     listener.refunded = { kind: 'unlimited', rulesVersion: 7 };
     expect(await refund(asked, '/v1/refunds')).toMatchObject([
       404,
@@ -147,7 +147,7 @@ describe('POST /v1/refunds', () => {
     expect(await refund(asked, '/v1/refunds')).toMatchObject([404, { error: { field: 'requestId' } }]);
   });
 
-  it('is 503 where nobody can say', async () => {
+  it('is 503 if no node can answer', async () => {
     listener.refunded = { kind: 'unavailable', reason: 'deadline', proposed: true };
     expect(await refund(asked, '/v1/refunds')).toMatchObject([503, { reason: 'deadline', proposed: true }]);
   });

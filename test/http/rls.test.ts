@@ -31,7 +31,7 @@ async function post(body: unknown, headers: Readonly<Record<string, string>> = {
 }
 
 describe('a request of a gateway in JSON', () => {
-  it('is 200 where it is granted', async () => {
+  it('is 200 if it is granted', async () => {
     const { status, headers, text } = await post(ASKED);
     expect({ status, body: JSON.parse(text) as unknown }).toEqual({
       status: 200,
@@ -54,7 +54,7 @@ describe('a request of a gateway in JSON', () => {
     expect(listener.reported).toMatchObject([{ request: { cost: 2 }, answer: decided }]);
   });
 
-  it.each(UNAVAILABLE_REASONS)('is 503 where nobody can decide it: %s', async (reason) => {
+  it.each(UNAVAILABLE_REASONS)('is 503 if no node can decide it: %s', async (reason) => {
     listener.listedAnswer = { kind: 'unavailable', reason, proposed: true };
     const { status, headers, text } = await post(ASKED);
     expect(status).toBe(503);
@@ -65,17 +65,17 @@ describe('a request of a gateway in JSON', () => {
 
   it.each([
     ['no JSON', '{'],
-    ['a field that is not known', { ...ASKED, domian: 'edge' }],
-    ['a domain of no letters', { ...ASKED, domain: '' }],
+    ['an unknown field', { ...ASKED, domian: 'edge' }],
+    ['an empty domain', { ...ASKED, domain: '' }],
     ['no descriptors', { domain: 'edge' }],
-  ])('is 400 in plain text with %s, and nobody is asked', async (_, body) => {
+  ])('is 400 in plain text with %s, and the node is not asked', async (_, body) => {
     const { status, headers, text } = await post(body);
     expect([status, headers['content-type']]).toEqual([400, 'text/plain; charset=utf-8']);
     expect(text).toMatch(/^\w[^{"]*$/);
     expect(listener.listed).toEqual([]);
   });
 
-  it('is in plain text whatever it is refused for before it is read', async () => {
+  it('is answered in plain text if it is refused before it is read, for any reason', async () => {
     const refused = [
       await post(ASKED, { 'content-type': 'text/yaml' }),
       await post(JSON.stringify({ ...ASKED, domain: 'd'.repeat(40_000) })),
@@ -93,7 +93,7 @@ describe('a request of a gateway in JSON', () => {
     expect(refused[3]?.headers['www-authenticate']).toBeDefined();
   });
 
-  it('is refused unread for load, and without a token of the role', async () => {
+  it('is refused unread under load, and without a token of the role', async () => {
     listener.shedding.refused = true;
     expect((await post('{')).status).toBe(503);
     expect(listener.refusedUnread).toBe(1);

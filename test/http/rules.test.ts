@@ -37,23 +37,23 @@ describe('the rules over HTTP', () => {
     expect([response.statusCode, response.headers.etag, response.json()]).toEqual([200, '"7"', table]);
   });
 
-  it('are changed if those in force are still the ones that were read', async () => {
+  it('are changed if those in force are still the ones that the client read', async () => {
     const answer = await put({ rules, clockDriftPpm: 50 }, { 'if-match': '"7"' });
     expect(answer).toEqual({ status: 200, etag: '"8"', body: { version: 8, pending: [] } });
     expect(listener.changesOf('rules')).toEqual([{ table: { rules, clockDriftPpm: 50 }, ifVersion: 7 }]);
   });
 
-  it.each([{}, { 'if-match': '*' }])('are changed whatever version is in force, with %j', async (headers) => {
+  it.each([{}, { 'if-match': '*' }])('are changed in any version, with %j', async (headers) => {
     expect((await put({ rules }, headers)).status).toBe(200);
     expect(listener.changesOf('rules')).toEqual([{ table: { rules }, ifVersion: undefined }]);
   });
 
-  it('are accepted where a partition has no leader yet, which is named', async () => {
+  it('are accepted even if a partition has no leader, which is named', async () => {
     listener.changed = { ok: true, version: 8, pending: [3] };
     expect(await put({ rules })).toMatchObject({ status: 202, body: { version: 8, pending: [3] } });
   });
 
-  it('name what is out of bounds', async () => {
+  it('are refused with the field that is out of bounds', async () => {
     const message = 'rules[0].limit must be an integer from 0 to 1000000, but is -1';
     listener.changed = { ok: false, reason: 'invalid', field: 'rules[0].limit', message };
     const error = { type: 'invalid_request', field: 'rules[0].limit', message };
@@ -107,7 +107,7 @@ describe('one rule over HTTP', () => {
   const url = '/v1/rules/tier%2Fpro';
   const rule = { id: 'tier/pro', limit: 3, windowMillis: 1_000 };
 
-  it('is returned by its id with the version of all rules, as long as it exists', async () => {
+  it('is returned by its id with the version of all rules, while it exists', async () => {
     expect((await listener.app.inject(url)).statusCode).toBe(503);
     const table = validateRuleTable({ version: 7, rules: [rule] });
     listener.rules = table;
@@ -120,7 +120,7 @@ describe('one rule over HTTP', () => {
     expect((await listener.app.inject('/v1/rules/tier')).statusCode).toBe(404);
   });
 
-  it('is put in its place, or taken out, if the rules are still those that were read', async () => {
+  it('is replaced or removed, if the rules are still those that the client read', async () => {
     const { id, ...payload } = rule;
     const headers = { 'if-match': '"7"' };
     const put = await listener.app.inject({ method: 'PUT', url, headers, payload: { id, ...payload } });
@@ -133,7 +133,7 @@ describe('one rule over HTTP', () => {
     ]);
   });
 
-  it('that is not there cannot be taken out', async () => {
+  it('cannot be removed if it does not exist', async () => {
     listener.changed = { ok: false, reason: 'unknownRule' };
     expect((await listener.app.inject({ method: 'DELETE', url })).statusCode).toBe(404);
   });
@@ -145,7 +145,7 @@ describe('one rule over HTTP', () => {
     expect(listener.changesOf('rules')).toEqual([]);
   });
 
-  it.each(['PUT', 'DELETE'] as const)('is changed by nobody from elsewhere: %s', async (method) => {
+  it.each(['PUT', 'DELETE'] as const)('cannot be changed from another machine: %s', async (method) => {
     const payload = { limit: 3 };
     const answer = await listener.app.inject({ method, url, payload, remoteAddress: '10.0.0.7' });
     expect(answer.statusCode).toBe(403);
@@ -171,7 +171,7 @@ describe('a document of rules over HTTP', () => {
   const document = 'rules:\n- {id: a, key: user, windows: {limit: 10, per: minute}} # žluť\n';
 
   it.each(['application/yaml', 'text/yaml', 'Text/YAML; charset=utf-8'])(
-    'comes as it is, as %s',
+    'is accepted unchanged, as %s',
     async (type) => {
       const answer = await send(type, document, { 'if-match': '"7"' });
       expect(answer).toEqual({ status: 200, body: { version: 8, pending: [] } });
@@ -185,12 +185,12 @@ describe('a document of rules over HTTP', () => {
     expect(reported.json()).toMatchObject({ version: 7, document });
   });
 
-  it('or in JSON', async () => {
+  it('is accepted in JSON', async () => {
     expect((await put({ document })).status).toBe(200);
     expect(listener.changesOf('rules')).toEqual([{ table: {}, document, ifVersion: undefined }]);
   });
 
-  it('is refused whole where its bytes are not UTF-8, or are said to be something else', async () => {
+  it('is refused completely if its bytes or its declared charset are not UTF-8', async () => {
     const damaged = await send('application/yaml', Buffer.from('rules: \xff', 'latin1'));
     expect(damaged).toMatchObject({ status: 400, body: { error: { field: 'body' } } });
     expect((await send('application/yaml; charset=latin1', document)).status).toBe(415);
@@ -200,7 +200,7 @@ describe('a document of rules over HTTP', () => {
   });
 
   it.each(['text/plain', 'application/x-yaml', 'multipart/form-data'])(
-    'of another type is told which are understood: %s',
+    'is refused with the supported types if it has another type: %s',
     async (type) => {
       const { status, body } = await send(type, document);
       expect(status).toBe(415);
@@ -209,7 +209,7 @@ describe('a document of rules over HTTP', () => {
     },
   );
 
-  it('is understood by no other route', async () => {
+  it('is accepted by no other route', async () => {
     const response = await listener.app.inject({
       method: 'POST',
       url: '/v1/allow',

@@ -16,13 +16,13 @@ afterEach(async () => {
 });
 
 describe('routes', () => {
-  it('/healthz says that the process is up, ready or not', async () => {
+  it('/healthz reports that the process is up, ready or not', async () => {
     listener.readiness = { status: 'starting', loaded: 1, of: 17 };
     const response = await listener.app.inject('/healthz');
     expect([response.statusCode, response.json()]).toEqual([200, { status: 'ok' }]);
   });
 
-  it('/readyz says that the node is ready', async () => {
+  it('/readyz reports that the node is ready', async () => {
     const ready = await listener.app.inject('/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([200, { status: 'ready' }]);
   });
@@ -31,7 +31,7 @@ describe('routes', () => {
     { status: 'waiting for leaders' },
     { status: 'starting', loaded: 3, of: 17 },
     { status: 'stopping' },
-  ] as const)('/readyz says what it waits for: $status', async (readiness) => {
+  ] as const)('/readyz reports the reason for waiting: $status', async (readiness) => {
     listener.readiness = readiness;
     const waiting = await listener.app.inject('/readyz');
     expect([waiting.statusCode, waiting.json()]).toEqual([503, readiness]);
@@ -42,13 +42,13 @@ describe('routes', () => {
     expect([response.statusCode, response.json()]).toEqual([200, REPORT]);
   });
 
-  it('/v1/cluster shows nothing before it knows anything', async () => {
+  it('/v1/cluster is unavailable before the node knows the cluster', async () => {
     listener.readiness = { status: 'starting', loaded: 3, of: 17 };
     const response = await listener.app.inject('/v1/cluster');
     expect([response.statusCode, response.json()]).toEqual([503, listener.readiness]);
   });
 
-  it('/metrics is what the registry renders', async () => {
+  it('/metrics is the text that the registry renders', async () => {
     const response = await listener.app.inject('/metrics');
     expect([response.statusCode, response.body]).toEqual([200, 'up 1\n']);
     expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
@@ -75,7 +75,7 @@ describe('routes', () => {
     ['OPTIONS', '/v1/cluster/nodes', 'POST'],
     ['POST', '/v1/cluster', 'GET, HEAD'],
     ['DELETE', '/healthz', 'GET, HEAD'],
-  ] as const)('another method is 405 and says which there is: %s %s', async (method, url, allow) => {
+  ] as const)('another method is 405 and names the one there is: %s %s', async (method, url, allow) => {
     const response = await listener.app.inject({ method, url });
     expect([response.statusCode, response.headers['allow']]).toEqual([405, allow]);
     expect(response.json()).toMatchObject({ allowed: false, error: { type: 'method_not_allowed' } });
@@ -118,7 +118,7 @@ describe('a client', () => {
   it.each([
     ['hangs up', (socket: Socket) => socket.end()],
     ['is cut off', (socket: Socket) => socket.resetAndDestroy()],
-  ])('that %s before its answer harms nobody', async (_how, leave) => {
+  ])('that %s before its answer does not affect others', async (_how, leave) => {
     const port = await listener.listen();
     listener.answer = undefined;
     const impatient = client(port);
@@ -130,12 +130,12 @@ describe('a client', () => {
     await until('both are asked', () => listener.open.length === 2);
     grant('first');
     grant('second');
-    await until('the patient one has an answer', () => patient.received.includes('"rule":"second"'));
+    await until('the client that waits has an answer', () => patient.received.includes('"rule":"second"'));
     expect(patient.statuses()).toEqual(['200']);
     expect(patient.received).not.toContain('"rule":"first"');
   });
 
-  it('learns with its next answer that it should go elsewhere, once the node is stopping', async () => {
+  it('gets a connection close with its next answer, once the node is stopping', async () => {
     const port = await listener.listen();
     listener.answer = undefined;
     const [open, next] = [client(port), client(port)];
@@ -145,7 +145,7 @@ describe('a client', () => {
     grant('first');
     await until('its connection is closed', () => open.isClosed);
     next.ask('after');
-    await until('it is asked as well', () => listener.open.length === 1);
+    await until('the next one is asked', () => listener.open.length === 1);
     grant('second');
     await until('that connection is closed', () => next.isClosed);
     for (const { received } of [open, next]) {
@@ -156,7 +156,7 @@ describe('a client', () => {
     expect([response.statusCode, response.headers.connection]).toEqual([200, 'close']);
   });
 
-  it('gets its own answers in the order it asked, whatever order they come in', async () => {
+  it('gets its answers in the order of its requests, for any order of the decisions', async () => {
     const port = await listener.listen();
     listener.answer = undefined;
     const [one, two] = [client(port), client(port)];

@@ -23,7 +23,7 @@ async function ask(user: string, body: object): Promise<Response> {
   return fetch(`http://127.0.0.1:${port}/v1/allow`, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-it('the headers of its answers, and the header that names the user, are those of cluster.json', async () => {
+it('a node uses the rate limit headers and the user header of cluster.json', async () => {
   const granted = await eventually('there is a leader', async () => {
     const response = await ask('ada', {});
     return response.status === 200 ? response : undefined;

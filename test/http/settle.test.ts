@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => listener.app.close());
 
 describe('settle', () => {
-  it('is asked as it is said', async () => {
+  it('is passed to the node', async () => {
     const settled = await listener.post({ userId: 'ada', cost: 1_500, settle: true });
     expect(settled).toMatchObject({ status: 200, body: { allowed: true } });
     const batch = { requests: [{ userId: 'ada', settle: true }, { userId: 'ada' }] };
@@ -24,7 +24,7 @@ describe('settle', () => {
     ]);
   });
 
-  it.each([false, null])('that is %j asks for a grant', async (settle) => {
+  it.each([false, null])('as %j asks for a grant', async (settle) => {
     await listener.post({ userId: 'ada', settle });
     expect(listener.asked).toEqual([questionOf({ userId: 'ada' })]);
   });

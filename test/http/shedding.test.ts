@@ -18,7 +18,7 @@ describe('a node that sheds load', () => {
     ['POST', '/v1/users/ada/refunds'],
     ['GET', '/v1/users/ada'],
     ['GET', '/v1/keys/user=ada'],
-  ] as const)('refuses %s %s as 503 that charged nothing, whatever its body is', async (method, url) => {
+  ] as const)('refuses %s %s as 503 that charged nothing, for any body', async (method, url) => {
     listener = new Listener();
     listener.shedding.refused = true;
     const response = await listener.app.inject({
@@ -36,7 +36,7 @@ describe('a node that sheds load', () => {
     expect(listener.refusedUnread).toBe(counted.length);
   });
 
-  it('still says how it is, and does what operators say', async () => {
+  it('still reports its state, and accepts commands of operators', async () => {
     listener = new Listener();
     listener.shedding.refused = true;
     for (const url of ['/healthz', '/readyz', '/metrics', '/v1/cluster'])
@@ -56,8 +56,8 @@ describe('a node that sheds load', () => {
   });
 });
 
-describe('what a client has open', () => {
-  it('counts until it is answered, each request of a batch for itself', async () => {
+describe('the open requests of a client', () => {
+  it('count until they are answered, each request of a batch separately', async () => {
     listener = new Listener();
     listener.answer = undefined;
     const one = listener.post({ userId: 'ada' });
@@ -73,7 +73,7 @@ describe('what a client has open', () => {
     expect([...listener.shedding.fractions.values()].map(({ open }) => open)).toEqual([0]);
   });
 
-  it('is counted by its token where it has one', async () => {
+  it('are counted by the token if there is one', async () => {
     listener = new Listener();
     listener.access.now = 'closed';
     listener.access.callers.set('qt_secret', { id: 'gateway', role: 'decide' });
@@ -88,7 +88,7 @@ describe('what a client has open', () => {
 });
 
 describe('connections of one address', () => {
-  it('have a bound: one more is closed', async () => {
+  it('are bounded in number: one more is closed', async () => {
     listener = new Listener({ ...HTTP_LIMITS, connectionsPerAddressMax: 1 });
     const port = await listener.listen();
     const first = connect({ port, host: '127.0.0.1' });

@@ -1,4 +1,4 @@
-/** Tokens over HTTP: which role may use which route, the refusals of others, and how tokens are created and revoked. */
+/** Tokens over HTTP: the role for each route, refusals, and how tokens are created and revoked. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Role, ROLES } from '../../src/api/token.ts';
 import { FAILURES_MAX } from '../../src/http/callers.ts';
@@ -52,7 +52,7 @@ async function ask(
 }
 
 describe('the roles of routes', () => {
-  it('name every route that the server has, and no other', async () => {
+  it('name every route of the server, and no other', async () => {
     await listener.app.ready();
     const routes: string[] = [];
     // As a tree: `├── allow (POST)` below its path.
@@ -69,7 +69,7 @@ describe('the roles of routes', () => {
     expect(routes.sort()).toEqual(Object.keys(ROUTE_ROLES).sort());
   });
 
-  it('leave what they do not name to admin alone', () => {
+  it('allow only admin on routes that they do not name', () => {
     expect(rolesOf('POST', '/v1/new')).toEqual(['admin']);
     expect(rolesOf('HEAD', '/v1/cluster')).toEqual(['read', 'admin']);
   });
@@ -78,13 +78,13 @@ describe('the roles of routes', () => {
 describe('a closed cluster', () => {
   beforeEach(() => listener.access.close());
 
-  it.each(Object.keys(ROUTE_ROLES))('lets nobody in but the roles for it: %s', async (route) => {
+  it.each(Object.keys(ROUTE_ROLES))('accepts only the roles of a route: %s', async (route) => {
     const [method = '', url] = route.split(' ');
     // Otherwise its answer would never end.
     if (url === EVENTS) listener.readiness = { status: 'stopping' };
     const roles = rolesOf(method, url);
     const isFor = (role: Role): boolean => roles === 'anybody' || roles.includes(role);
-    // Some are only for programs on the node's own machine, whatever the token: see debug.test.ts.
+    // Some routes are only for programs on the node's own machine, with any token: see debug.test.ts.
     const remoteAddress = url?.startsWith('/v1/debug/') === true ? '127.0.0.1' : '10.0.0.7';
     const byRole = await Promise.all(
       ROLES.map(async (role) => ask(route, { token: `${role}-token`, remoteAddress })),
@@ -98,7 +98,7 @@ describe('a closed cluster', () => {
     expect(status === 401).toBe(roles !== 'anybody');
   });
 
-  it('says the same of a token that is missing, wrong, or in another form, and never grants', async () => {
+  it('gives the same answer to a missing, a wrong and a malformed token, and never grants', async () => {
     const answers = await Promise.all(
       [
         {},
@@ -116,7 +116,7 @@ describe('a closed cluster', () => {
     expect(listener.access.failures).toBe(1);
   });
 
-  it('says in a header that the role of the token is the reason, as a blocked key is 403 as well', async () => {
+  it('names the role of the token as the reason in a header, because a blocked key is 403 as well', async () => {
     const asked = { token: 'read-token', body: { userId: 'ada' } };
     const { status, headers, body } = await ask('POST /v1/allow', asked);
     expect([status, headers['www-authenticate']]).toEqual([403, 'Bearer error="insufficient_scope"']);
@@ -142,24 +142,24 @@ describe('a closed cluster', () => {
     expect(said).toContain('the node is starting');
   });
 
-  it('does not tell a caller without a token which routes there are', async () => {
+  it('does not reveal its routes to a caller without a token', async () => {
     expect((await ask('GET /v1/nothing')).status).toBe(401);
     expect((await ask('GET /v1/nothing', { token: 'decide-token' })).status).toBe(404);
   });
 
-  it('takes changes with a token of role admin from anywhere', async () => {
+  it('accepts changes from anywhere with a token of role admin', async () => {
     const asked = { token: 'admin-token', body: { remove: 2 }, headers: { origin: 'http://console' } };
     expect((await ask('POST /v1/cluster/nodes', asked)).status).toBe(200);
     expect(listener.changesOf('nodes')).toEqual([{ remove: 2 }]);
   });
 
-  it('takes a token no more from the request after which it was revoked', async () => {
+  it('refuses a token from the first request after it was revoked', async () => {
     expect((await ask('GET /v1/cluster', { token: 'read-token' })).status).toBe(200);
     listener.access.callers.delete('read-token');
     expect((await ask('GET /v1/cluster', { token: 'read-token' })).status).toBe(401);
   });
 
-  it('closes a connection on which wrong tokens are shown again and again', async () => {
+  it('closes a connection after several wrong tokens', async () => {
     const port = await listener.listen();
     const connections: (string | null)[] = [];
     const { Agent, get } = await import('node:http');
@@ -181,7 +181,7 @@ describe('a closed cluster', () => {
     ]);
   });
 
-  it('may be known before its tokens: then every caller is asked to try again', async () => {
+  it('answers every caller with 503 while the node does not know its tokens', async () => {
     listener.access.now = 'unknown';
     const { status, body } = await ask('POST /v1/allow', { token: 'admin-token', body: { userId: 'ada' } });
     expect([status, body['allowed']]).toEqual([503, false]);
@@ -192,7 +192,7 @@ describe('a closed cluster', () => {
 describe('tokens', () => {
   const here = { remoteAddress: '127.0.0.1' };
 
-  it('are made on the machine of a node while the cluster is open, and shown once', async () => {
+  it('are created on the machine of a node while the cluster is open, and shown once', async () => {
     const asked = { role: 'read', name: 'grafana' };
     listener.changed = { ok: true, version: 1, pending: [3], made: { info: INFO, token: 'qt_x' } };
     expect((await ask('POST /v1/tokens', { body: asked })).status).toBe(403);
@@ -213,7 +213,7 @@ describe('tokens', () => {
     ['name', { role: 'read', name: 'é'.repeat(33) }],
     ['name', { role: 'read', name: 'a\nb' }],
     ['secret', { role: 'read', name: 'n', secret: 's' }],
-  ])('are refused with the field %s named: %j', async (field, asked) => {
+  ])('are refused with the field %s: %j', async (field, asked) => {
     const { status, body } = await ask('POST /v1/tokens', { body: asked, ...here });
     expect([status, (body['error'] as { field: string }).field]).toEqual([400, field]);
     expect(listener.changes).toEqual([]);
@@ -229,7 +229,7 @@ describe('tokens', () => {
     });
   });
 
-  it('are revoked, with 202 while nodes may not have heard', async () => {
+  it('are revoked, with 202 while some nodes may not know it yet', async () => {
     const route = 'DELETE /v1/tokens/abcdefgh';
     expect((await ask(route, here)).status).toBe(200);
     listener.changed = { ok: true, version: 1, pending: [2] };

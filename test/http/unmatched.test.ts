@@ -1,4 +1,4 @@
-/** Requests that no rule matches, where the rules deny such requests: the reason, and no retry time, on every route. */
+/** Requests that no rule matches, if the rules deny such requests: the reason, and no retry time, on every route. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { HTTP_LIMITS } from '../../src/http/http-listener-init.ts';
 import { Listener } from './fixtures.ts';
@@ -34,7 +34,7 @@ it('POST /v1/allow: 403', async () => {
   expect(listener.reported).toMatchObject([{ answer: { kind: 'unmatched' } }]);
 });
 
-it('POST /v1/allow/batch: 403 in its place', async () => {
+it('POST /v1/allow/batch: 403 at its position', async () => {
   const { body } = await listener.post(
     { requests: [{ userId: 'ada' }] },
     'application/json',
@@ -43,7 +43,7 @@ it('POST /v1/allow/batch: 403 in its place', async () => {
   expect(body).toEqual({ answers: [{ status: 403, ...BODY }] });
 });
 
-it('GET /v1/forward-auth: 403, whatever denials are told as', async () => {
+it('GET /v1/forward-auth: 403, for any status of denials', async () => {
   const headers = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/', 'x-forwarded-for': '203.0.113.9' };
   for (const query of ['', '?deny_status=403']) {
     const { statusCode, headers: reported } = await listener.app.inject({

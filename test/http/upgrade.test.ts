@@ -19,7 +19,7 @@ async function ask(
 }
 
 describe('raising the version of a cluster over HTTP', () => {
-  it('is handed on, and audited', async () => {
+  it('is passed on, and audited', async () => {
     expect(await ask({ version: 1 })).toMatchObject({ status: 200, body: { version: 1 } });
     expect(listener.changesOf('upgrade')).toEqual([{ version: 1 }]);
     expect(listener.logged.join('')).toMatch(
@@ -35,7 +35,7 @@ describe('raising the version of a cluster over HTTP', () => {
     { version: null },
     { version: 1, node: 1 },
     [1],
-  ])('takes a version that the node speaks, not %j', async (payload) => {
+  ])('accepts a version that the node supports, not %j', async (payload) => {
     expect(await ask(payload)).toMatchObject({ status: 400 });
     expect(listener.changesOf('upgrade')).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** `GET /v1/usage`: its query, who may see names of users, and that HTTP and RESP count their answers. */
+/** `GET /v1/usage`: its query, the callers that may see names of users, and the counts of answers by HTTP and RESP. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf, type UserQuestion } from '../../src/api/question.ts';
 import type { UsageReport } from '../../src/api/usage.ts';
@@ -72,7 +72,7 @@ describe('GET /v1/usage', () => {
   });
 
   it.each(['starting', 'tooMany'] as const)(
-    'is 503, to be asked again, when the node cannot ask: %s',
+    'is 503 with a retry time when the node has no figures: %s',
     async (reason) => {
       listener.usage = { ok: false, reason };
       const response = await listener.app.inject('/v1/usage');

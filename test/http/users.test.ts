@@ -82,7 +82,7 @@ describe('GET /v1/users/{id}', () => {
     expect(listener.peeks).toEqual([]);
   });
 
-  it('is refused where there is no such rule, and where nobody can answer', async () => {
+  it('is refused if the rule is unknown, and if no node can answer', async () => {
     listener.keyStatus = { kind: 'invalid', field: 'rule', message: "there is no rule 'x'" };
     expect(await get('/v1/users/ada?rule=x')).toEqual({
       status: 400,
@@ -95,7 +95,7 @@ describe('GET /v1/users/{id}', () => {
     expect(await get('/v1/users/ada')).toMatchObject({ status: 503, body: { reason: 'no_leader' } });
   });
 
-  it('takes no other method, and no shorter or longer path', async () => {
+  it('accepts no other method, and no shorter or longer path', async () => {
     for (const [method, url, status] of [
       ['POST', '/v1/users/ada', 405],
       ['GET', '/v1/users/', 400],
@@ -127,7 +127,7 @@ describe('GET /v1/keys/{key}', () => {
     ['/v1/keys/user=a%252cb', 'user=a%2cb'],
     ['/v1/keys/*', '*'],
     [`/v1/keys/${'%41'.repeat(1_024)}`, 'A'.repeat(1_024)],
-  ])('%s asks for the key as it is: %j', async (url, key) => {
+  ])('%s asks for the unchanged key: %j', async (url, key) => {
     expect(await get(url)).toMatchObject({ status: 200, body: { key } });
     expect(listener.peeks).toEqual([{ key }]);
   });
@@ -146,7 +146,7 @@ describe('GET /v1/keys/{key}', () => {
     expect(listener.peeks).toEqual([]);
   });
 
-  it('says that an operator blocks it', async () => {
+  it('reports that an operator blocked it', async () => {
     const keyStatus = { limits: [], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 };
     listener.keyStatus = { kind: 'keyStatus', keyStatus: { ...keyStatus, isBlocked: true } };
     expect(await get('/v1/keys/user=ada')).toMatchObject({ status: 200, body: { blocked: true } });

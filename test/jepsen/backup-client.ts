@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../raft/core-state.ts';
 import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
 import { clusterSource } from '../../src/cli/cluster-source.ts';
-import { restore } from '../../src/cli/restore-command.ts';
+import { restore } from '../../src/cli/backup-command.ts';
 import type { Backup, GroupReported } from './backup-history.ts';
 import { fieldsOf } from './history.ts';
 import { nowNanos } from './http-attempt.ts';

@@ -60,7 +60,7 @@ function judged(backups: readonly Backup[], more: Partial<BackupsOptions> = {}):
 }
 
 describe('the judge of backups', () => {
-  it('has nothing against one that is what the logs lead to and holds what was acknowledged', () => {
+  it('accepts a backup that equals the state of the logs and holds all acknowledged answers', () => {
     expect(judged([backup()])).toMatchObject({
       status: 'ok',
       counts: { groupsReplayed: 2, acknowledgedCompared: 1 },
@@ -76,16 +76,16 @@ describe('the judge of backups', () => {
     [
       'an entry of another term',
       { ...USERS, term: 1 },
-      'backup-1: group 1 at 40 is told as of term 1 and 90 ms; in the log that entry is of term 2 and 90 ms',
+      'backup-1: group 1 at 40 reports term 1 and 90 ms; in the log that entry has term 2 and 90 ms',
     ],
-    ['what no log holds', { ...USERS, index: 61 }, 'backup-1: group 1 at 61: its log ends at 60'],
-  ])('finds %s', (_, told, finding) => {
-    expect(judged([backup({ groups: [META, told] })]).findings).toEqual([finding]);
+    ['an index that no log has', { ...USERS, index: 61 }, 'backup-1: group 1 at 61: its log ends at 60'],
+  ])('finds %s', (_, group, finding) => {
+    expect(judged([backup({ groups: [META, group] })]).findings).toEqual([finding]);
   });
 
-  it('finds that a grant is missing that was acknowledged before it began', () => {
+  it('finds a missing grant that was acknowledged before the backup began', () => {
     expect(judged([backup()], { history: [answer(41)] }).findings).toEqual([
-      'backup-1 has group 1 at 40, but what ada was told at 41 was acknowledged before it began',
+      'backup-1 has group 1 at 40, but the answer to ada at 41 was acknowledged before it began',
     ]);
     const joint = jointHistory([granted(20, [ADA], { receipt: { ...RECEIPT, index: 44 } })]);
     expect(judged([backup()], { history: [], joint }).findings).toHaveLength(1);
@@ -93,54 +93,54 @@ describe('the judge of backups', () => {
     expect(judged([backup()], { joint: otherGroup }).findings).toEqual(['backup-1 lacks group 2']);
   });
 
-  it('compares each with what was acknowledged before that one', () => {
+  it('compares each backup with the answers that were acknowledged before it', () => {
     const later = backup({ directory: 'backup-2', invokeNanos: 300 * MILLI, completeNanos: 400 * MILLI });
     expect(judged([later, backup()], { history: [answer(40), answer(250)] }).findings).toEqual([
-      'backup-2 has group 1 at 40, but what ada was told at 250 was acknowledged before it began',
+      'backup-2 has group 1 at 40, but the answer to ada at 250 was acknowledged before it began',
     ]);
   });
 
-  it('finds rules of before, and a version that group 0 does not have there', () => {
+  it('finds old rules, and a version that group 0 does not have at this index', () => {
     const older = jointHistory([change(7, 2)]);
     expect(judged([backup()], { joint: older }).findings).toEqual([
       'backup-1 has version 7 of the rules, but 8 was acknowledged before it began',
     ]);
     expect(judged([backup({ rulesVersion: 8 })]).findings).toEqual([
-      'backup-1: group 0 at 5 is told to be by version 8 of the rules, but the log leads to 7',
+      'backup-1: group 0 at 5 reports version 8 of the rules, but the log leads to 7',
     ]);
   });
 
-  it('finds one that a restore would refuse', () => {
+  it('finds a backup that a restore would refuse', () => {
     expect(judged([backup({ damage: 'group-1.snapshot cannot be read' })]).findings).toEqual([
-      'backup-1 is not whole: group-1.snapshot cannot be read',
+      'backup-1 is damaged: group-1.snapshot cannot be read',
     ]);
   });
 
-  it('says of how many groups the logs do not begin at the first entry', () => {
+  it('counts the groups whose logs do not begin at the first entry', () => {
     const states = new Map([...LOGS, [1, logOf(40, STATE, { firstIndex: 9, states: new Map() })] as const]);
     expect(judged([backup()], { states })).toMatchObject({ status: 'ok', counts: { groupsNotReplayed: 1 } });
   });
 });
 
-describe('the judge of how backups end', () => {
-  const failed = backup({ class: 'fail', error: 'nobody leads it', rulesVersion: null, groups: [] });
+describe('the judge of failed backups', () => {
+  const failed = backup({ class: 'fail', error: 'it has no leader', rulesVersion: null, groups: [] });
   const band = { kind: 'kill', nodes: [1], startNanos: 10 * MILLI, endNanos: 95 * MILLI };
-  const told = (backups: readonly Backup[], bands = [band]): CheckResult =>
+  const taken = (backups: readonly Backup[], bands = [band]): CheckResult =>
     checkBackupsTaken(backups, { bands, settleMillis: 10 });
 
-  it('holds nothing against one that fails while something is broken, and not long after', () => {
-    expect(told([failed, backup()])).toMatchObject({
+  it('accepts a failure during a fault and shortly after it', () => {
+    expect(taken([failed, backup()])).toMatchObject({
       status: 'ok',
       counts: { finished: 1, failedUnderFaults: 1 },
     });
-    expect(told([failed, backup()], []).findings).toEqual([
-      'backup-1 failed while nothing was broken: nobody leads it',
+    expect(taken([failed, backup()], []).findings).toEqual([
+      'backup-1 failed while nothing was broken: it has no leader',
     ]);
   });
 
-  it('is undecided if none was finished, and skipped if nobody took any', () => {
-    expect(told([failed])).toMatchObject({ status: 'unknown', note: 'none was finished' });
-    expect(told([]).status).toBe('skipped');
+  it('is undecided if no backup was finished, and skipped if none was started', () => {
+    expect(taken([failed])).toMatchObject({ status: 'unknown', note: 'none was finished' });
+    expect(taken([]).status).toBe('skipped');
     expect(judged([]).status).toBe('skipped');
   });
 });
@@ -171,11 +171,11 @@ function tooMuchUntil(at: number): string {
 const HELD_BACK = decided(1_050, { allowed: false, isRestored: true });
 
 describe('the judge of a restored cluster', () => {
-  it('has nothing against one that denies for a window, and then grants its limits', () => {
+  it('accepts a cluster that denies for a window, and then grants its limits', () => {
     expect(judgedAfter([HELD_BACK, decided(1_110), decided(1_211)])).toEqual([]);
   });
 
-  it('finds a grant within the first window, of real time and of the time that the backup ended with', () => {
+  it('finds a grant within the first window, in real time and after the last time in the backup', () => {
     expect(judgedAfter([HELD_BACK, decided(1_060, { timeMillis: 5_000 })])).toEqual([
       'user=ada under default was granted something 61 ms after the start, within a window of 100 ms',
     ]);
@@ -184,7 +184,7 @@ describe('the judge of a restored cluster', () => {
     ]);
   });
 
-  it('finds more than a limit in one window, with what the backup holds', () => {
+  it('finds more grants than a limit in one window, together with those in the backup', () => {
     expect(judgedAfter([HELD_BACK, decided(1_110), decided(1_150)])).toEqual([tooMuchUntil(1_150)]);
     // The backup holds the grant at 40. The one at 140, with index 41, came later. Without a partition, only this is
     // judged.
@@ -195,7 +195,7 @@ describe('the judge of a restored cluster', () => {
     expect(judgedAfter([HELD_BACK, decided(1_110, { ...unplaced, timeMillis: 140 })])).toEqual([]);
   });
 
-  it('finds that nothing is granted any more, and that it could not be restored', () => {
+  it('finds that the cluster grants nothing any more, and that it could not be restored', () => {
     expect(judgedAfter([HELD_BACK])).toEqual([
       'user=ada under default was never granted anything again, with 1 answers',
     ]);
@@ -204,7 +204,7 @@ describe('the judge of a restored cluster', () => {
     ]);
   });
 
-  it('is undecided if nobody was told of the restore, and skipped without one', () => {
+  it('is undecided if no denial reported the restore, and skipped without a restore', () => {
     const seen = { history: [], joint: NOTHING_JOINT, backups: [backup()] };
     const quiet = { directory: 'backup-1', startedNanos: 0, error: null, subjects: [] };
     expect(checkRestored(quiet, seen).status).toBe('unknown');
@@ -212,8 +212,8 @@ describe('the judge of a restored cluster', () => {
   });
 });
 
-describe('the subjects that a restored cluster is asked for', () => {
-  it('were denied before the backup began, the last ones first, and will be granted something soon', () => {
+describe('the subjects of the requests to a restored cluster', () => {
+  it('were denied before the backup began, the latest first, and can get a grant soon', () => {
     const single = { rule: 'default/second', allowed: false, limit: 3, windowMillis: 1_000 };
     const history = [
       answer(10, { ...single, user: 'a1' }),
@@ -241,14 +241,14 @@ describe('the subjects that a restored cluster is asked for', () => {
   });
 });
 
-describe('whoever takes backups', () => {
+describe('the client that takes backups', () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'quorate-backups-'));
   });
   afterAll(async () => rm(folder, { recursive: true }));
 
-  it('records one that failed as failed, and goes on', async () => {
+  it('records a failed backup as failed, and continues', async () => {
     const events: Backup[] = [];
     const client = new BackupClient({
       random: () => 0,
@@ -259,7 +259,7 @@ describe('whoever takes backups', () => {
       pauseMillisMax: 1,
     });
     client.start();
-    await eventually('two have failed', () => (events.length >= 2 ? true : undefined));
+    await eventually('two backups have failed', () => (events.length >= 2 ? true : undefined));
     await client.stop();
     expect(events[1]).toMatchObject({
       op: 'backup',
@@ -271,7 +271,7 @@ describe('whoever takes backups', () => {
     });
   });
 
-  it('leaves events that come back as they were written', async () => {
+  it('writes events that can be read back unchanged', async () => {
     const path = join(folder, 'history.jsonl');
     const backups = [backup(), backup({ class: 'fail', error: 'busy', rulesVersion: null, groups: [] })];
     const writer = new HistoryWriter(path);

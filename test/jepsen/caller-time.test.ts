@@ -21,7 +21,7 @@ const eventAt = (millis: number, stamp: number, more: Partial<Operation> = {}): 
     ...more,
   });
 
-describe('requests that bring the time of their callers', () => {
+describe('requests with timestamps of their callers', () => {
   it("timestamps of the caller are judged in the caller's time, without widening", () => {
     const first = answer(10, { timestampMillis: 1_000, timeMillis: 1_000 });
     expect(violations([first, answer(11, { timestampMillis: 1_100, timeMillis: 1_100 })])).toEqual([]);
@@ -30,7 +30,7 @@ describe('requests that bring the time of their callers', () => {
     );
   });
 
-  it('a denial at the time of the caller is judged there, and no user is held back behind nothing', () => {
+  it('a denial is judged at the time of its caller, and no user may be held back without a reason', () => {
     const first = event(10, { index: 1 });
     const denied = { allowed: false, status: 429, remaining: 0, index: 2 } as const;
     expect(found(first, event(109, denied))).toEqual([]);
@@ -43,17 +43,17 @@ describe('requests that bring the time of their callers', () => {
     ]);
   });
 
-  it('stamps of one user never go back, and none is later than the caller asked for without a grant there', () => {
+  it('stamps of one user never decrease, and a stamp is later than the timestamp only after a grant with a later stamp', () => {
     const first = event(500, { index: 1 });
     expect(found(first, event(300, { index: 2, timestampMillis: 300 }))).toEqual(
       expect.arrayContaining([expect.stringContaining('stamped before an earlier grant at 500 ms')]),
     );
     expect(found(event(500, { index: 1, timestampMillis: 400 }))).toEqual([
-      expect.stringContaining('judged later than its own time 400 for no grant'),
+      expect.stringContaining('judged later than its own time 400 without an earlier grant'),
     ]);
   });
 
-  it('a denial behind a stamp of a caller does not tell group time', () => {
+  it('a denial behind the stamp of a caller does not reveal group time', () => {
     const first = event(50_000, { index: 1, invokeNanos: 1e6, completeNanos: 2e6 });
     const now = answer(3, { user: 'bob', index: 2, position: 0 });
     const held = {
@@ -68,7 +68,7 @@ describe('requests that bring the time of their callers', () => {
   });
 });
 
-describe('a user of callers that was idle for a minute, and then asks in another epoch', () => {
+describe('a user with timestamps that was idle for a minute and then asks in another epoch,', () => {
   const DAYS_MILLIS = 86_400_000;
   const NOW_MILLIS = 100 * DAYS_MILLIS;
   /** A window in callers' time is not widened; a window in cluster time is. */
@@ -79,9 +79,9 @@ describe('a user of callers that was idle for a minute, and then asks in another
   const far = (millis: number, more?: Partial<Operation>): Operation => eventAt(millis, 5_000, more);
   const AFTER = 10 + IDLE_MILLIS;
 
-  it('begins anew, once', () => {
+  it('starts as a new user, once', () => {
     expect(violations([clock, near, far(AFTER)])).toEqual([]);
-    // From then on the user is known, and for a day.
+    // From then on the user is known for a day.
     expect(found(clock, near, far(AFTER), eventAt(AFTER + 1, 5_099))).toEqual([
       expect.stringContaining('1 of 1 were spent'),
     ]);
@@ -92,28 +92,28 @@ describe('a user of callers that was idle for a minute, and then asks in another
     );
   });
 
-  it('not before', () => {
+  it('is no new user before the minute is over', () => {
     expect(violations([clock, near, far(AFTER - 7)])).toEqual(
       expect.arrayContaining(['certificate', 'linearizability-lenient']),
     );
   });
 
-  it('not if it was granted something there before', () => {
+  it('is no new user if it had a grant in that epoch before', () => {
     const [first, second] = [far(5), far(AFTER)];
     expect(violations([clock, first, near, second])).toEqual(
       expect.arrayContaining(['certificate', 'linearizability-lenient']),
     );
   });
 
-  it('not within 31 days and a window of the first answer', () => {
+  it('is no new user if the timestamps are less than 31 days and a window before the first answer', () => {
     const epoch = NOW_MILLIS - 31 * DAYS_MILLIS;
     expect(found(clock, near, eventAt(AFTER, epoch - 102))).toEqual([]);
     expect(found(clock, near, eventAt(AFTER, epoch - 101))).not.toEqual([]);
-    // No answer shows what group time was then.
+    // No answer shows the group time at that moment.
     expect(found(near, far(AFTER))).not.toEqual([]);
   });
 
-  it('and is told what remains for a new user', () => {
+  it('is answered the remaining limit of a new user', () => {
     const of3 = { limit: 3 };
     const spent = eventAt(10, NOW_MILLIS, { ...of3, cost: 2, remaining: 1 });
     expect(found(clock, spent, far(AFTER, { ...of3, remaining: 2 }))).toEqual([]);

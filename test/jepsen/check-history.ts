@@ -45,13 +45,16 @@ async function main(): Promise<void> {
   const defaults = SETTINGS_DEFAULTS;
   const program = new Command('jepsen:check')
     .description(
-      'Checks a recorded history: over-grants, the order its receipts claim, linearizability, false denials, liveness.\n' +
-        'Exit code 0: nothing is wrong; 1: something is; 2: not everything could be decided.',
+      'Checks a recorded history: over-grants, the order of its receipts, linearizability, false denials, liveness.\n' +
+        'Exit code 0: no violation; 1: a violation; 2: not everything could be decided.',
     )
     .argument('<run>', 'the folder of a run, or a history as JSON lines')
     .option('--cluster <directory>', 'databases of the stopped nodes; default: cluster/ in the folder')
-    .option('--nemesis <file>', 'what was broken when, as JSON lines; default: nemesis.jsonl in the folder')
-    .option('--expect-log <regexp...>', 'lines of the node logs that are no surprise')
+    .option(
+      '--nemesis <file>',
+      'the faults with their times, as JSON lines; default: nemesis.jsonl in the folder',
+    )
+    .option('--expect-log <regexp...>', 'lines of the node logs that are expected')
     .option('--no-write', 'do not write verdict.json and report.html')
     .option('--json', 'print the verdict as JSON')
     .option('--drift-ppm <n>', `clock drift the rules allow for (${defaults.driftPpm})`, integerOption)
@@ -61,7 +64,11 @@ async function main(): Promise<void> {
       integerOption,
     )
     .option('--deadline-millis <n>', `of a request (${defaults.deadlineMillis})`, integerOption)
-    .option('--slack-millis <n>', `what the machine may add to it (${defaults.slackMillis})`, integerOption)
+    .option(
+      '--slack-millis <n>',
+      `time that a busy machine may add to it (${defaults.slackMillis})`,
+      integerOption,
+    )
     .option('--recovery-millis-max <n>', `after a fault (${defaults.recoveryMillisMax})`, integerOption)
     .option(
       '--search-answers-max <n>',

@@ -19,18 +19,18 @@ describe('single rules', () => {
     expect(violations([answer(10), answer(50)])).toContain('real-time');
   });
 
-  it('a denial at exactly a window is wrong, though real time cannot tell', () => {
+  it('a denial after exactly a window is wrong, though real time alone cannot show it', () => {
     const denial = answer(112, { allowed: false, status: 429, index: 10 });
     expect(violations([answer(10), denial])).toEqual(['certificate', 'linearizability-strict']);
     expect(violations([answer(10), { ...denial, timeMillis: 111 }])).toEqual([]);
   });
 
-  it('what is answered before a request is made comes before it in the log', () => {
+  it('an answer that arrived before a request was made comes before it in the log', () => {
     const [early, late] = [answer(10, { index: 9 }), answer(500, { index: 8, timeMillis: 10 })];
     expect(violations([early, { ...late, user: 'bob' }])).toContain('certificate');
   });
 
-  it('group time may lag behind real time and never lead it', () => {
+  it('group time may lag behind real time, but never run ahead of it', () => {
     expect(violations([answer(10), answer(500, { timeMillis: 400 })])).toEqual([]);
     expect(violations([answer(10), answer(500, { timeMillis: 600 })])).toEqual(['certificate']);
   });
@@ -42,7 +42,7 @@ describe('single rules', () => {
     expect(violations([answer(10), answer(10, { ...other, timeMillis: 9 })])).toEqual(['certificate']);
   });
 
-  it('a lost answer explains a denial until the log tells that nothing was charged', () => {
+  it('a lost answer explains a denial unless the log shows that nothing was charged', () => {
     const lost = answer(10, { class: 'info', allowed: null, status: 0, index: null, timeMillis: null });
     const denial = answer(50, { allowed: false, status: 429 });
     expect(violations([lost, denial])).toEqual([]);
@@ -80,7 +80,7 @@ describe('single rules', () => {
     expect(violations([first, denied])).toEqual(['certificate']);
   });
 
-  it('grants of one entry are checked together, in the order their answers tell', () => {
+  it('grants of one entry are checked together, in the order of their remaining limits', () => {
     const of3 = { limit: 3, index: 10, timeMillis: 10 };
     const batch = [2, 0, 1].map((remaining, i) => answer(10, { ...of3, remaining, requestId: `b${i}` }));
     expect(violations(batch)).toEqual([]);
@@ -89,7 +89,7 @@ describe('single rules', () => {
     );
   });
 
-  it('grants of one entry that tell their places are checked in that order', () => {
+  it('grants of one entry with positions are checked in the order of the positions', () => {
     const of3 = { limit: 3, index: 10, timeMillis: 10 };
     const at = (position: number, remaining: number): Operation =>
       answer(10, { ...of3, position, remaining, requestId: `b${position}` });
@@ -122,7 +122,7 @@ describe('single rules', () => {
     expect(budgetsOf([lost, answer(2_000, again)], horizon)[0]?.unknowns).toHaveLength(1);
   });
 
-  it('an attempt answered from memory close to its end may be charged where it went astray', () => {
+  it('an attempt answered from memory shortly before its id is forgotten may also be charged by another node', () => {
     const horizon = { requestIdHorizonMillis: 1_000, lateMillis: 100 };
     const first = answer(10, { requestId: 'r', index: 5 });
     const again = (millis: number): Operation => ({
@@ -139,7 +139,7 @@ describe('single rules', () => {
     expect(settledBy(fates, [budget])[0]?.unknowns).toHaveLength(0);
   });
 
-  it('a false denial is an error when healthy and a number under faults', () => {
+  it('a false denial is an error in a healthy cluster, and is only counted under faults', () => {
     const operations = [answer(10), answer(400, { allowed: false, status: 429, index: 10, timeMillis: 60 })];
     const check = (bands: readonly NemesisBand[]): CheckResult | undefined =>
       checkAll(operations, bands).at(-1);
@@ -148,7 +148,7 @@ describe('single rules', () => {
     expect(check([band])).toMatchObject({ status: 'ok', counts: { falseUnderFaults: 1 } });
   });
 
-  it('a search that takes too long is not called linearizable', () => {
+  it('a search that takes too long does not prove linearizability', () => {
     const budgets = budgetsOf([answer(10), answer(50)]);
     const options = { driftPpm: 0, bands: [], answersMax: 10, stepsMax: 1, mode: 'strict' } as const;
     expect(checkLinearizability(budgets, options).status).toBe('unknown');

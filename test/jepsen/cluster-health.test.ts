@@ -34,12 +34,12 @@ const lateAt = (node: number) =>
   steady((at) => (at === 1_500 ? { node, completeNanos: 1_700 * MILLI } : undefined));
 
 describe('liveness', () => {
-  it('tells how long after a fault the first grant came', () => {
+  it('measures how long after a fault the first grant came', () => {
     const result = checkLiveness(steady(between(1_000, 2_300)), OPTIONS);
     expect(result).toMatchObject({ status: 'ok', counts: { undecided: 130, slowestRecoveryMillis: 302 } });
   });
 
-  it('wants a grant in time, and every request decided from then on', () => {
+  it('requires a grant in time, and a decision for every later request', () => {
     const result = checkLiveness(steady(between(1_000, 2_600)), OPTIONS);
     expect(result.status).toBe('violation');
     expect(result.findings).toEqual(
@@ -50,13 +50,13 @@ describe('liveness', () => {
     ]);
   });
 
-  it('wants something to be decided at all: clients that are refused throughout show nothing', () => {
+  it('requires at least one decision: a run with only refusals shows nothing', () => {
     const refused = steady(() => ({ class: 'fail', allowed: null, status: 400, error: 'rule' }));
     const result = checkLiveness(refused, { ...OPTIONS, bands: [] });
     expect(result.findings).toContain(`none of ${refused.length} requests was decided`);
   });
 
-  it('makes no statement where the recording ended or another fault came too early', () => {
+  it('makes no statement if the recording ended or another fault came too early', () => {
     const ended = steady(between(1_000, 9_999)).filter(({ invokeNanos }) => invokeNanos < 2_300 * MILLI);
     expect(checkLiveness(ended, OPTIONS)).toMatchObject({
       status: 'ok',
@@ -64,7 +64,7 @@ describe('liveness', () => {
     });
   });
 
-  it('lets a request be late only where its node is being stopped', () => {
+  it('allows a late answer only from a node that is being stopped', () => {
     expect(checkLiveness(lateAt(1), OPTIONS)).toMatchObject({ status: 'ok', counts: { lateUnderFaults: 1 } });
     expect(checkLiveness(lateAt(2), OPTIONS).findings).toEqual([
       expect.stringContaining('node 2 was late: 200 ms'),
@@ -80,7 +80,7 @@ const undecided = (to: number) =>
 
 describe('a graceful restart', () => {
   const RESTART = { ...KILL, kind: 'rolling-restart' };
-  it('may cost clients a new connection, and nothing else', () => {
+  it('may cost clients only a new connection', () => {
     expect(checkGraceful(broken('ECONNRESET on a new connection'), [RESTART])).toMatchObject({
       status: 'ok',
       counts: { restarts: 1, triedAgain: 1 },
@@ -92,7 +92,7 @@ describe('a graceful restart', () => {
     expect(checkGraceful(broken('ECONNRESET on a kept connection'), [RESTART, KILL]).status).toBe('ok');
   });
 
-  it('leaves nobody undecided for longer than a hand-over', () => {
+  it('leaves no partition without a decision for longer than a hand-over', () => {
     const band = { ...RESTART, endNanos: 4_000 * MILLI };
     expect(checkGraceful(undecided(2_500), [band]).status).toBe('ok');
     expect(checkGraceful(undecided(3_500), [band]).findings).toEqual([
@@ -102,17 +102,17 @@ describe('a graceful restart', () => {
 });
 
 describe('a machine that is too slow', () => {
-  it('is told by a timer that comes late, from when until when', () => {
+  it('is detected by a late timer, with its beginning and end', () => {
     let now = 0;
     const watch = new SlowMachineWatch(() => now);
     watch.stop();
-    for (now of [20, 40, 300, 320, 340].map((at) => at * MILLI)) watch.look(now);
+    for (now of [20, 40, 300, 320, 340].map((at) => at * MILLI)) watch.check(now);
     expect(watch.bands).toEqual([
       { kind: SLOW_MACHINE, nodes: [], startNanos: 40 * MILLI, endNanos: 1_300 * MILLI },
     ]);
   });
 
-  it('leaves what depends on time undecided, if it was so for most of the run', () => {
+  it('makes checks of time undecided if it was slow for most of the run', () => {
     const band = { ...KILL, kind: SLOW_MACHINE };
     const history = steady(() => undefined);
     expect(checkMachine(history, [band])).toMatchObject({ status: 'ok', counts: { slowMillis: 1_000 } });
@@ -137,7 +137,7 @@ describe('node logs', () => {
     expect(symptomOf(line)).toBe(symptom);
   });
 
-  it('are read whole; what was provoked is expected, and exits need a cause', async () => {
+  it('are read completely; provoked errors are expected, and exits need a cause', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'quorate-logs-'));
     try {
       const path = join(directory, 'node-1.log');

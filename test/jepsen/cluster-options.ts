@@ -9,7 +9,7 @@ export interface ClusterUnderTestOptions {
   readonly nodes: number;
   readonly rules: readonly Rule[];
   readonly random: RandomBelow;
-  /** How many more nodes may join later. Default 2. */
+  /** The number of nodes that may join later. Default 2. */
   readonly spares?: number;
   readonly partitions?: number;
   readonly replicas?: number;

@@ -19,7 +19,7 @@ describe('the cluster under test', () => {
     // The leader reports to the other node where node 1 is, before node 1 runs.
     for (const id of [2, 3]) cluster.node(id).start();
     for (const id of [2, 3]) {
-      await eventually(`node ${id} knows who leads`, async () => {
+      await eventually(`node ${id} knows the leader`, async () => {
         const partitions = (await cluster.node(id).report())?.partitions ?? [];
         return partitions.length > 0 && partitions.every(({ leader }) => leader !== 0) ? true : undefined;
       });
@@ -46,7 +46,7 @@ describe('the cluster under test', () => {
       .filter((line) => line.includes('peer'))
       .join('\n');
 
-  /** Where the node reached its peers, from its log. */
+  /** The addresses at which the node reached its peers, from its log. */
   function connectionsOf(id: number): { peer: number; port: number }[] {
     return linesAboutPeers(id)
       .split('\n')
@@ -55,14 +55,14 @@ describe('the cluster under test', () => {
       .map(({ peer, address }) => ({ peer, port: address.port }));
   }
 
-  it('runs one process per node, and all they tell each other goes through the proxies', async () => {
+  it('runs one process per node, and all messages between nodes go through the proxies', async () => {
     expect(cluster.members).toEqual([1, 2, 3]);
     expect(cluster.spares).toEqual([4, 5]);
     const pairs = cluster.members.flatMap((from) => cluster.members.map((to) => ({ from, to })));
     const silent = (): { from: number; to: number }[] =>
       pairs.filter(({ from, to }) => from !== to && cluster.network.link(from, to).forward.bytesPassed === 0);
     // A cluster is ready when every partition has a leader. A link that no leader needs may still be connecting.
-    await eventually('every node speaks to every other', () =>
+    await eventually('every node is connected with every other', () =>
       silent().length === 0 ? true : undefined,
     ).catch((error: unknown) => {
       console.log(
@@ -77,7 +77,7 @@ describe('the cluster under test', () => {
         expect(`${from} > ${peer} at ${dialled}`).toBe(
           `${from} > ${peer} at ${cluster.network.link(from, peer).port}`,
         );
-    await eventually('the first by leadership leads', async () => {
+    await eventually('the first node in the order of leaderships leads a partition', async () => {
       const [first = 0] = await cluster.byLeadership();
       const status = await cluster.node(first).report();
       return status?.partitions.some(({ leader }) => leader === first) === true ? true : undefined;
@@ -97,7 +97,7 @@ describe('the cluster under test', () => {
     expect(cluster.network.totals().bytesLost).toBeGreaterThan(0);
   });
 
-  it('kills, pauses, stalls and restarts nodes, and tells whose end was wanted', async () => {
+  it('kills, pauses, stalls and restarts nodes, and knows which exits it caused', async () => {
     await cluster.kill(1);
     expect(cluster.running).toEqual([2, 3]);
     cluster.node(1).start();
@@ -106,7 +106,7 @@ describe('the cluster under test', () => {
     cluster.node(2).pause();
     expect(await cluster.node(2).report()).toBeUndefined();
     cluster.node(2).resume();
-    await eventually('it answers again', async () => cluster.node(2).report());
+    await eventually('node 2 answers again', async () => cluster.node(2).report());
 
     const startMillis = performance.now();
     cluster.node(3).stall(400);
@@ -143,7 +143,7 @@ describe('the cluster under test', () => {
 
   const compilerLack = lacks.compiler();
   if (compilerLack !== undefined) console.log(`skipped: slow and failing syncs (${compilerLack})`);
-  it.skipIf(compilerLack !== undefined)('fails a sync: the node ends, as P6 wants', async () => {
+  it.skipIf(compilerLack !== undefined)('fails a sync: the node ends', async () => {
     cluster.node(2).expectExit('sync error');
     cluster.node(2).setSyncFault('fail 1');
     await eventually('node 2 ends', async () => {
@@ -158,7 +158,7 @@ describe('the cluster under test', () => {
 
   const ext4Lack = lacks.ext4();
   if (ext4Lack !== undefined) console.log(`skipped: a power cut (${ext4Lack})`);
-  it.skipIf(ext4Lack !== undefined)('cuts the power of a majority, and they come back', async () => {
+  it.skipIf(ext4Lack !== undefined)('cuts the power of a majority, and the nodes start again', async () => {
     await cluster.cutPower(1, 2);
     await cluster.startAll();
     await cluster.ready();

@@ -36,7 +36,7 @@ interface ClusterInit {
 export class ClusterUnderTest {
   readonly directory: string;
   readonly network: FaultNetwork;
-  /** As clients see it: real addresses, including the spares. */
+  /** The configuration for clients: real addresses, including the spares. */
   readonly config: ClusterConfig;
   /** All processes that ended, in order. */
   readonly exits: KnownExit[] = [];

@@ -53,7 +53,9 @@ export function compareGroup(group: GroupId, replicas: Replicas, copies: number,
     const same = sameThrough(stored, fullest);
     // Beyond the index that the node knows to be committed, a log may hold entries that are never committed.
     if (same < Math.min(own, lastOf(fullest).index)) {
-      findings.add(`group ${group}: node ${node} has another entry ${same + 1}, and took it for committed`);
+      findings.add(
+        `group ${group}: node ${node} has another entry ${same + 1}, which it regards as committed`,
+      );
     }
     compareTerms(group, node, stored, fullest, findings);
     findings.tally('entriesCompared', Math.max(0, same - Math.max(stored.base.index, fullest.base.index)));

@@ -82,7 +82,7 @@ describe('a fault proxy', () => {
     return { client, server };
   }
 
-  it('passes everything on, both ways, large and small, and the end of it', async () => {
+  it('passes data on in both directions, large and small, and the end of the connection', async () => {
     const { client, server } = await pair();
     const large = Buffer.alloc(3 << 20, 'quorate');
     client.socket.write('hello');
@@ -97,7 +97,7 @@ describe('a fault proxy', () => {
     await eventually('nothing is left', () => (proxy.connectionCount === 0 ? true : undefined));
   });
 
-  it('tells one side at once that the other was reset, or cannot be reached', async () => {
+  it('resets one side at once if the other was reset or cannot be reached', async () => {
     const { client, server } = await pair();
     server.socket.resetAndDestroy();
     await expectGone(client);
@@ -105,7 +105,7 @@ describe('a fault proxy', () => {
     await expectGone(await dial());
   });
 
-  it('cuts: resets what is there and what comes, until it heals', async () => {
+  it('cuts: resets existing and new connections until it heals', async () => {
     const { client, server } = await pair();
     proxy.forward.set({ cut: true });
     await expectGone(client, server);
@@ -116,13 +116,13 @@ describe('a fault proxy', () => {
     await again.server.hears('back');
   });
 
-  it('black-holes one direction: the other works, and the stream with the hole is reset', async () => {
+  it('drops the data of one direction: the other works, and the stream with missing data is reset at the end', async () => {
     const { client, server } = await pair();
     proxy.forward.set({ blackHole: true });
     client.socket.write('lost');
     server.socket.write('heard');
     await client.hears('heard');
-    await eventually('it is lost', () => (proxy.forward.bytesLost === 4 ? true : undefined));
+    await eventually('the data is lost', () => (proxy.forward.bytesLost === 4 ? true : undefined));
     expect(server.heard.toString()).toBe('');
     // A client that dials meanwhile is accepted, and the target does not learn of it.
     await dial();
@@ -132,7 +132,7 @@ describe('a fault proxy', () => {
     await expectGone(client, server);
   });
 
-  it('does not tell anyone through a black hole that the other side is gone', async () => {
+  it('does not pass the end of a connection through a black hole', async () => {
     const { client, server } = await pair();
     proxy.forward.set({ blackHole: true });
     client.socket.destroy();
@@ -142,7 +142,7 @@ describe('a fault proxy', () => {
     await expectGone(server);
   });
 
-  it('clogs, and then delivers everything in one burst', async () => {
+  it('holds data back, and then delivers everything in one burst', async () => {
     const { client, server } = await pair();
     proxy.forward.set({ clog: true });
     for (let i = 0; i < 10; i += 1) {
@@ -170,7 +170,7 @@ describe('a fault proxy', () => {
     await server.hearsBytes(bytes);
   });
 
-  it('holds back no more than it has room for', async () => {
+  it('holds back no more data than its buffer may hold', async () => {
     const { client, server } = await pair();
     proxy.forward.set({ clog: true });
     const bytes = 32 << 20;
@@ -181,7 +181,7 @@ describe('a fault proxy', () => {
     await server.hearsBytes(bytes);
   });
 
-  it('delays each read, in order, and what waits comes at once when it heals', async () => {
+  it('delays each read, in order, and delivers waiting data at once when it heals', async () => {
     const { client, server } = await pair();
     proxy.forward.set({ delayMillis: 60, jitterMillis: 20 });
     const startMillis = performance.now();
@@ -198,7 +198,7 @@ describe('a fault proxy', () => {
     await server.hears('abcd');
   });
 
-  it('throttles', async () => {
+  it('limits the throughput', async () => {
     proxy.forward.set({ bytesPerSecond: 40_000 });
     let leastMillis = Infinity;
     for (let i = 0; i < THROTTLED_TRIES_MAX && leastMillis >= 200; i += 1) {
@@ -225,7 +225,7 @@ describe('a fault proxy', () => {
     expect(proxy.forward.bitsFlipped).toBe(1);
   });
 
-  it('breaks off in the middle of what was sent', async () => {
+  it('resets the connection in the middle of sent data', async () => {
     const { client, server } = await pair();
     proxy.forward.set({ resetOneIn: 1 });
     client.socket.write('0123456789');
@@ -234,7 +234,7 @@ describe('a fault proxy', () => {
     expect(proxy.forward.resets).toBe(1);
   });
 
-  it('leaves the oldest connections when somebody dials without end', async () => {
+  it('drops the oldest connections if a client dials without end', async () => {
     proxy.forward.set({ clog: true });
     for (let i = 0; i < 40; i += 1) await dial();
     await expectGone(...dialled.slice(0, 8));

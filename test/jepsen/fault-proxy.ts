@@ -1,6 +1,6 @@
 /**
  * A TCP proxy that misbehaves on command. Each direction can be cut, black-holed, clogged, left unread, delayed,
- * throttled, corrupted or reset while it runs. It knows nothing of what the bytes mean.
+ * throttled, corrupted or reset while it runs. It does not know the format of the bytes.
  */
 import type { HostPort } from '../../src/api/node-address.ts';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -13,7 +13,7 @@ const CONNECTIONS_MAX = 32;
 
 /** Node sends a FIN before the reset, so the other end may see either of them first. */
 function resetSocket(socket: Socket): void {
-  // A reset would wait for the connection, or for data that is still to be sent.
+  // A reset of a connecting socket, or of one with unsent data, would be delayed.
   if (socket.connecting || socket.writableLength > 0) socket.destroy();
   else socket.resetAndDestroy();
 }
@@ -74,7 +74,7 @@ class Connection {
   }
 
   #watch(socket: Socket): void {
-    // The lane decides whether it matters.
+    // The lane decides whether the end of this side is passed on.
     socket.on('error', () => undefined);
     socket.once('close', () => {
       this.#openSockets -= 1;

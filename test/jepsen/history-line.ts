@@ -74,8 +74,8 @@ export class Line {
   }
 
   #refuse(name: string, wanted: string): never {
-    const told = JSON.stringify(this.#fields[name]);
-    throw new HistoryError(`line ${this.#lineNumber}: ${name} must be ${wanted}, but is ${told}`);
+    const found = JSON.stringify(this.#fields[name]);
+    throw new HistoryError(`line ${this.#lineNumber}: ${name} must be ${wanted}, but is ${found}`);
   }
 }
 

@@ -24,7 +24,7 @@ const QUESTION = {
 const DECIDED = { partition: 4, term: 2, index: 17, position: 5, timeMillis: 1_234 };
 
 describe('an HTTP attempt as an operation', () => {
-  it('is ok with a decision, and keeps its receipt', () => {
+  it('is `ok` with a decision, and keeps its receipt', () => {
     const body = { allowed: true, remaining: 3, decided: DECIDED };
     expect(operationOf(QUESTION, 2_000, { kind: 'answer', status: 200, body })).toEqual({
       ...QUESTION,
@@ -48,7 +48,7 @@ describe('an HTTP attempt as an operation', () => {
     expect(operationOf(QUESTION, 2_000, denied)).toMatchObject({ class: 'ok', allowed: false });
   });
 
-  it('is fail only where the server or the operating system says that nothing was proposed', () => {
+  it('is `fail` only if the server or the operating system says that nothing was proposed', () => {
     const unavailable = (proposed?: boolean) =>
       operationOf(QUESTION, 1, { kind: 'answer', status: 503, body: { reason: 'no_leader', proposed } });
     expect(unavailable(false)).toMatchObject({ class: 'fail', allowed: null, error: 'no_leader' });
@@ -70,7 +70,7 @@ describe('a recorded history', () => {
   });
   afterAll(async () => rm(directory, { recursive: true }));
 
-  it('comes back as it was written, in the stated fields', async () => {
+  it('can be read back unchanged, with the documented fields', async () => {
     const { operations } = randomHistory({ seed: 7, operations: 2_000, isHealthy: false });
     const path = join(directory, 'history.jsonl');
     const writer = new HistoryWriter(path);
@@ -85,7 +85,7 @@ describe('a recorded history', () => {
     );
   });
 
-  it('may come from elsewhere: what is missing has a meaning or is refused with its line', async () => {
+  it('may come from another recorder: a missing field has a default or is refused with its line', async () => {
     const line =
       '{"user":"u","invoke_ns":5,"complete_ns":9,"limit":1,"window_ms":10,"allowed":true,"status":200}';
     expect(decodeOperation(JSON.parse(line), 1)).toMatchObject({

@@ -10,7 +10,7 @@ import { INSIDE } from './machine.ts';
 /** Prints its clocks on request. */
 const PROGRAM = `const real = () => Number(process.hrtime.bigint()) / 1e6;
 process.on('message', (order) => {
-  if (order.kind === 'tell') process.send([Date.now(), real(), performance.now(), real()]);
+  if (order.kind === 'report') process.send([Date.now(), real(), performance.now(), real()]);
 })`;
 
 describe('the module inside a node', () => {
@@ -40,7 +40,7 @@ describe('the module inside a node', () => {
     after: number;
   }> {
     const askedMillis = Date.now();
-    child.send({ kind: 'tell' });
+    child.send({ kind: 'report' });
     const [[wall, before, monotonic, after]] = (await once(child, 'message')) as [
       [number, number, number, number],
     ];
@@ -54,18 +54,18 @@ describe('the module inside a node', () => {
     expect(mostAheadMillis).toBeGreaterThan(millis - 5_000);
   }
 
-  it('has the wall clock it was started with, and others later', async () => {
+  it('has the wall clock of its start, and others on order', async () => {
     start([{ kind: 'wallClock', offsetMillis: 3_600_000, rate: 1 }]);
     await expectAhead(3_600_000);
     child.send({ kind: 'wallClock', offsetMillis: -60_000, rate: 1 });
     await expectAhead(-60_000);
     child.send({ kind: 'wallClock', offsetMillis: 0, rate: 1_000 });
-    await eventually('it is far ahead', async () =>
+    await eventually('the wall clock is far ahead', async () =>
       (await clocks()).leastAheadMillis > 40_000 ? true : undefined,
     );
   });
 
-  it('changes the speed of the other clock, which never jumps', async () => {
+  it('changes the speed of the monotonic clock, which never jumps', async () => {
     start([]);
     const first = await clocks();
     child.send({ kind: 'monotonicRate', ppm: 1_000_000 });
@@ -83,7 +83,7 @@ describe('the module inside a node', () => {
     expect(gained).toBeLessThan(1_000 + 2 * (fourth.after - third.before));
   });
 
-  it('keeps the event loop busy for as long as it is told', async () => {
+  it('keeps the event loop busy for the ordered time', async () => {
     start([]);
     await clocks();
     const startMillis = performance.now();

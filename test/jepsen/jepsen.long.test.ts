@@ -13,7 +13,7 @@ import { verdictLines } from './verdict.ts';
 
 const MILLIS = 27_000;
 const NEMESES = ['kill', 'pause', 'partition', 'membership'];
-/** On a busy machine these checks cannot tell a wrong cluster from a slow one. */
+/** On a busy machine these checks cannot distinguish a wrong cluster from a slow machine. */
 const ABOUT_TIME = [
   'liveness',
   'backups-taken',
@@ -29,9 +29,9 @@ const directories: string[] = [];
 const print = (line: string): void => console.log(line);
 
 /**
- * Returns the first run that can be judged. Checks about time count only if the machine had time.
+ * Returns the first run that can be judged. Checks about time count only if the machine was not busy.
  *
- * @throws what is wrong, with the command that repeats it
+ * @throws an error with the violations and the command that repeats the run
  */
 async function judgedRun(): Promise<RunResult> {
   for (let left = ATTEMPTS - 1; ; left -= 1) {
@@ -48,16 +48,16 @@ async function judgedRun(): Promise<RunResult> {
     if (result.outcome === 'kept') return result;
     const { verdict, processes } = result;
     const checks = [...verdict.checks, processes];
-    const told = [...verdictLines({ ...verdict, checks }), again].join('\n');
+    const report = [...verdictLines({ ...verdict, checks }), again].join('\n');
     const has = (wanted: 'violation' | 'unknown'): boolean =>
       checks.some(({ name, status }) => status === wanted && !ABOUT_TIME.includes(name));
-    if (has('violation')) throw new Error(told);
+    if (has('violation')) throw new Error(report);
     if (isSlow && !has('unknown')) {
-      print(`${told}\nthe machine had no time for what this says about time; everything else is kept`);
+      print(`${report}\nthe machine was too busy for the checks about time; all others passed`);
       return result;
     }
-    if (left === 0) throw new Error(told);
-    print(`${told}\nthis cannot tell a slow machine from a fault: once more`);
+    if (left === 0) throw new Error(report);
+    print(`${report}\na slow machine may have caused this: the run is repeated`);
   }
 }
 
@@ -66,7 +66,7 @@ describe('a cluster of real processes', () => {
     for (const directory of directories) await rm(directory, { recursive: true });
   });
 
-  it('keeps its word while nodes are killed, paused, cut off and replaced', async () => {
+  it('keeps its promises while nodes are killed, paused, cut off and replaced', async () => {
     const { verdict, summary } = await judgedRun();
     expect(verdict.operations.granted).toBeGreaterThan(100);
     expect(summary.faults).toBeGreaterThan(0);

@@ -20,7 +20,7 @@ import {
 } from './joint-judged.ts';
 import { answer } from './judged.ts';
 
-describe('one id', () => {
+describe('one request id', () => {
   const first = granted(1_000, [ADA]);
   const again = (more: Partial<Ask>): Ask => granted(1_200, [ADA], { requestId: first.requestId, ...more });
 
@@ -40,7 +40,7 @@ describe('one id', () => {
     expect(found([first, late])).toEqual([]);
   });
 
-  it('has a place in the log that nobody else has', () => {
+  it('has a log position that no other request has', () => {
     const { receipt } = first;
     expect(found([first, granted(1_200, [EVE], { receipt })])).toEqual([
       expect.stringContaining("two requests at partition 1, index 1000, position 0: 'r1000' and 'r1200'"),
@@ -52,18 +52,18 @@ describe('one id', () => {
   });
 });
 
-describe('what is told', () => {
-  it('is of every limit of the request, and of no other', () => {
+describe('the reported limits', () => {
+  it('are all limits of the request, and no others', () => {
     const half = { reported: [{ rule: 'user', limit: 2, remaining: 1 }] };
     expect(found([granted(1_000, [ADA, NET], half)])).toEqual([
       "'r1000' was granted under 1 of its 2 limits",
     ]);
-    expect(found([granted(1_000, [NET], half)])).toContain("'r1000' was told of rule 'user'");
+    expect(found([granted(1_000, [NET], half)])).toContain("'r1000' was answered with rule 'user'");
     expect(found([granted(1_000, [ADA], { reported: [] })])).toContain("'r1000' was granted under no limit");
     expect(found([granted(1_000, [ADA, NET], { ...half, listener: 'redis' })])).toEqual([]);
   });
 
-  it('of a settlement that rules changed under is what its first partition remembers: its node asked again', () => {
+  it('may be those of one partition for a settlement during a change of rules, because its node repeats it', () => {
     const half = { reported: [{ rule: 'user', limit: 2, remaining: 1 }] };
     const under = change(990, 2, { completeNanos: 1_005e6 });
     const missing = ["'r1000' was granted under 1 of its 2 limits"];
@@ -72,24 +72,24 @@ describe('what is told', () => {
     expect(found([granted(1_000, [ADA, NET], { ...half, settled: true })])).toEqual(missing);
   });
 
-  it('leaves no more than fits beside the request', () => {
+  it('have at most the remainder that the request leaves', () => {
     const reported = [{ rule: 'user', limit: 2, remaining: 2 }];
     expect(found([granted(1_000, [ADA], { reported })])).toEqual([
-      "'r1000' was told that 2 of 2 remain under 'user'",
+      "'r1000' was answered that 2 of 2 remain under 'user'",
     ]);
   });
 
-  it('tells a settlement what is left now: its cost may have left the window while it was settled', () => {
+  it('show the current remainder of a settlement: its cost may have left the window meanwhile', () => {
     const more = { reported: [{ rule: 'user', limit: 2, remaining: 2 }], settled: true };
     expect(found([granted(1_000, [ADA], { ...more, completeNanos: 2_001e6 })])).toEqual([]);
     expect(found([granted(1_000, [ADA], { ...more, completeNanos: 1_999e6 })])).toEqual([
-      "'r1000' was told that 2 of 2 remain under 'user'",
+      "'r1000' was answered that 2 of 2 remain under 'user'",
     ]);
   });
 });
 
 describe('a key', () => {
-  it('lies in one partition', () => {
+  it('belongs to one partition', () => {
     const elsewhere = { receipt: { group: 2, index: 5, position: 0, term: 1, timeMillis: 1 } };
     expect(found([granted(1_000, [ADA]), granted(1_100, [ADA], elsewhere)])).toEqual([
       "key 'user=ada' was decided by groups 1, 2",
@@ -104,7 +104,7 @@ function broken(endMillis: number): Surroundings {
 describe('a denial', () => {
   const [first, second] = [granted(1_000, [ADA]), granted(1_100, [ADA])];
 
-  it('needs a limit that may be spent', () => {
+  it('needs a limit that may be used up', () => {
     expect(found([first, second, denied(1_200, [ADA])])).toEqual([]);
     expect(found([first, denied(1_200, [ADA])])).toEqual([
       expect.stringContaining("'r1200' of cost 1 was denied"),
@@ -112,7 +112,7 @@ describe('a denial', () => {
     expect(found([first, denied(1_200, [ADA], { cost: 2 })])).toEqual([]);
   });
 
-  it('is wrong once the window is over, also of what was reserved for nothing', () => {
+  it('is wrong once the window is over, also that of a reservation for a denied request', () => {
     const far = under('net', 'net=far');
     const reserved = denied(1_000, [ADA, far], { requestId: 'given up' });
     const full = [granted(900, [ADA]), granted(950, [ADA])];
@@ -124,18 +124,18 @@ describe('a denial', () => {
     ]);
   });
 
-  it('is found where a fresh key is not granted its whole limit, with what lies elsewhere too', () => {
+  it('is found if a fresh key does not get its whole limit, also with a second key in another partition', () => {
     const last = denied(1_100, [ADA, NET]);
     expect(found([granted(1_000, [ADA, NET]), last])).toEqual([expect.stringContaining("'r1100'")]);
   });
 
-  it('may be wrong while something is broken, and until that has settled', () => {
+  it('may be wrong during a fault, and until the cluster has settled', () => {
     const events = [denied(1_200, [ADA])];
     expect(found(events, broken(1_150))).toEqual([]);
     expect(found(events, broken(1_000))).toHaveLength(1);
   });
 
-  it('may be by rules that were replaced while its leader was cut off, and a grant may not', () => {
+  it('may come from rules that were replaced while its leader was cut off, unlike a grant', () => {
     // Rules with smaller limits were in force until 1,005, and longer for a leader that was cut off from the change.
     const replaced = [change(10, 1), change(1_000, 3)];
     const reported = [{ rule: 'user', limit: 1, remaining: 0 }];
@@ -151,7 +151,7 @@ describe('a denial', () => {
     expect(findings([granted(1_020, [ADA], { reported })], cut)).toEqual(wrong);
   });
 
-  it('may be due to what took effect while nobody told', () => {
+  it('may come from requests that were charged without an answer', () => {
     const lost = [unanswered(1_000, [ADA]), unanswered(1_050, [ADA])];
     expect(found([...lost, denied(1_200, [ADA])])).toEqual([]);
     expect(found([...lost, denied(2_100, [ADA])])).toHaveLength(1);
@@ -159,7 +159,7 @@ describe('a denial', () => {
 });
 
 describe('a line of the history', () => {
-  it('comes back as it was written', () => {
+  it('can be read back unchanged', () => {
     const ask = granted(1_000, [ADA, NET]);
     const blocked = denied(1_150, [ADA], { status: 403, blocked: true, reported: [] });
     const settled = granted(1_250, [ADA], { settled: true, cost: 7 });
@@ -168,7 +168,7 @@ describe('a line of the history', () => {
     expect(events.map((event) => decodeJoint(JSON.parse(encodeJoint(event)), 1))).toEqual(events);
   });
 
-  it('is refused with the field that is wrong', () => {
+  it('is refused with the name of the wrong field', () => {
     const { listener: _, ...line } = JSON.parse(encodeJoint(granted(1_000, [ADA]))) as Record<
       string,
       unknown
@@ -179,7 +179,7 @@ describe('a line of the history', () => {
     expect(() => decodeJoint({ ...line, listener: 'http', limits: [] }, 8)).toThrow(
       'line 8: limits must be one or more',
     );
-    expect(() => decodeJoint({ ...line, op: 'look' }, 9)).toThrow(
+    expect(() => decodeJoint({ ...line, op: 'peek' }, 9)).toThrow(
       'line 9: op must be one of ask, refund, rules, key',
     );
     expect(() => decodeJoint({ ...line, listener: 'http', allowed: null }, 10)).toThrow(

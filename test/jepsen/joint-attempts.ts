@@ -18,7 +18,7 @@ export interface Wish {
   readonly requestId: string;
 }
 
-/** Where and when it was asked. */
+/** The listener, the node and the time of an attempt. */
 export interface Sent {
   readonly listener: Listener;
   readonly node: number;

@@ -20,7 +20,9 @@ export interface Receipt {
   readonly timeMillis: number;
 }
 
-/** Requests that share a limit: one key under one window of one rule. The window is the stated one, not widened. */
+/**
+ * The limit that a request counts at: one key under one window of one rule. The window is the stated one, not widened.
+ */
 export interface LimitAsked {
   readonly rule: string;
   readonly key: string;

@@ -13,35 +13,35 @@ const settled = (at: number, cost: number) => granted(at, [ADA], { settled: true
 const blocked = (at: number) => denied(at, [ADA, NET], { status: 403, blocked: true, reported: [] });
 
 describe('a settled cost', () => {
-  it('may exceed the limit, and then nothing is granted until it has left the window', () => {
+  it('may exceed the limit, and then no request is granted until it has left the window', () => {
     expect(found([settled(1_000, 7), settled(1_010, 7), granted(2_020, [ADA])])).toEqual([]);
     expect(found([settled(1_000, 7), granted(1_900, [ADA])])).toEqual([TOO_MANY]);
     expect(foundInLog([settled(1_000, 7), granted(1_900, [ADA])])).toHaveLength(1);
     expect(foundInLog([granted(1_000, [ADA]), settled(1_100, 7)])).toEqual([]);
   });
 
-  it('does not count for what may have been granted before it', () => {
+  it('does not count for grants that may have come before it', () => {
     expect(found([granted(1_000, [ADA]), settled(1_100, 7)])).toEqual([]);
     const atOnce = { ...settled(1_000, 7), completeNanos: 1_200e6 };
     expect(found([atOnce, granted(1_100, [ADA])])).toEqual([]);
   });
 
-  it('is a reason to deny, also where no answer tells of it', () => {
+  it('is a reason to deny, also without an answer', () => {
     expect(found([settled(1_000, 7), denied(1_500, [ADA])])).toEqual([]);
     expect(found([settled(1_000, 7), denied(2_100, [ADA])])).toEqual([expect.stringContaining('had room')]);
     const open = unanswered(1_000, [ADA], { settled: true, cost: 7 });
     expect(found([open, denied(1_500, [ADA])])).toEqual([]);
   });
 
-  it('leaves nothing of a limit that it exceeds', () => {
+  it('leaves no remainder of a limit that it exceeds', () => {
     expect(found([{ ...settled(1_000, 7), ...ONE_LEFT }])).toEqual([
-      "'r1000' was told that 1 of 2 remain under 'user'",
+      "'r1000' was answered that 1 of 2 remain under 'user'",
     ]);
   });
 });
 
 describe('a blocked key', () => {
-  it('is granted nothing after the answer, until somebody may have unblocked it', () => {
+  it('gets no grant after the answer, until it may have been unblocked', () => {
     const block = keyChange(1_000, 'block');
     expect(found([block, granted(1_100, [ADA, NET])])).toEqual([
       "'r1100' was granted while key 'user=ada' was blocked",
@@ -55,7 +55,7 @@ describe('a blocked key', () => {
     expect(found([block, granted(1_100, [ADA], { settled: true })])).toEqual([]);
   });
 
-  it('of a request is told only while it may be blocked', () => {
+  it('is reported only while it may be blocked', () => {
     const [block, unblock] = [keyChange(1_000, 'block'), keyChange(1_200, 'unblock')];
     expect(found([block, blocked(1_100), unblock])).toEqual([]);
     expect(found([block, unblock, blocked(1_204)])).toEqual([]);
@@ -67,7 +67,7 @@ describe('a blocked key', () => {
 describe('a reset key', () => {
   const [first, second] = [granted(1_000, [ADA]), granted(1_100, [ADA])];
 
-  it('may be granted its whole limit again, once, from when the reset was asked for', () => {
+  it('may get its whole limit again, once, from the request for the reset on', () => {
     const reset = keyChange(1_200, 'reset');
     const again = [granted(1_300, [ADA]), granted(1_350, [ADA])];
     expect(found([first, second, reset, ...again])).toEqual([]);
@@ -80,7 +80,7 @@ describe('a reset key', () => {
     expect(foundInLog([first, second, reset, ...again, granted(1_400, [ADA])])).toHaveLength(1);
   });
 
-  it('has room for whoever asks after the answer', () => {
+  it('has room for requests after the answer', () => {
     const reset = keyChange(1_200, 'reset');
     expect(found([first, second, reset, denied(1_202, [ADA])])).toEqual([]);
     expect(found([first, second, reset, denied(1_210, [ADA])])).toEqual([

@@ -18,7 +18,7 @@ function together(...timesMillis: readonly number[]): Ask[] {
 }
 
 describe('receipts', () => {
-  it('tell by how little a window was exceeded', () => {
+  it('reveal a violation by one millisecond', () => {
     // The window is widened by 600 ppm and a millisecond, so that it holds in real time.
     expect(foundInLog(together(1_000, 1_100, 2_002))).toEqual([]);
     const tooMuch = together(1_000, 1_100, 2_001);
@@ -28,21 +28,21 @@ describe('receipts', () => {
     expect(found(tooMuch)).toEqual([]);
   });
 
-  it('of refunds are as good', () => {
+  it('of refunds count like those of grants', () => {
     const lost = granted(1_000, [ADA], { listener: 'redis', receipt: null });
     const back = refund(1_300, lost, receipt(1_000));
     expect(foundInLog([lost, granted(1_100, [ADA]), granted(1_200, [ADA]), back])).toHaveLength(1);
     expect(foundInLog([lost, granted(1_100, [ADA]), granted(1_400, [ADA]), back])).toEqual([]);
   });
 
-  it('count for a limit that lies with the first key, and say nothing of another', () => {
+  it('count for limits in the partition of the first key, and not for others', () => {
     const net = granted(900, [NET], receipt(900));
     const joint = [granted(1_000, [ADA, NET]), granted(1_100, [EVE, NET])];
     expect(foundInLog([net, ...joint])).toEqual([expect.stringContaining("key 'net=1'")]);
     expect(foundInLog([{ ...net, ...receipt(900, 2) }, ...joint])).toEqual([]);
   });
 
-  it('hold against a limit that was lowered what was granted before', () => {
+  it('count earlier grants after a limit was lowered', () => {
     const [first, second] = [granted(1_000, [ADA]), granted(1_100, [ADA])];
     expect(foundInLog([first, change(1_050, 1), second])).toEqual([
       expect.stringContaining('2 count at partition 1, index 1100, limit 1'),
@@ -50,7 +50,7 @@ describe('receipts', () => {
     expect(foundInLog([first, second, change(1_150, 1)])).toEqual([]);
   });
 
-  it('are of one request, however often it is told', () => {
+  it('count one request once, even if several answers report it', () => {
     const first = granted(1_000, [ADA]);
     const { receipt: same, requestId } = first;
     const again = [1_100, 1_200].map((at) => granted(at, [ADA], { receipt: same, requestId }));

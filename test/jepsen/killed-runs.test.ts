@@ -26,7 +26,7 @@ const PROGRAM = `
 `;
 
 it.skipIf(process.platform !== 'linux')(
-  'what a killed run left is cleaned up by the next one: paused nodes, mounts, its directory',
+  'a run cleans up after a killed one: paused nodes, mounts, its directory',
   async () => {
     const parent = await mkdtemp(join(tmpdir(), 'quorate-test-'));
     const directory = join(parent, `${CLUSTER_PREFIX}a`);

@@ -1,5 +1,5 @@
 /**
- * The command `npm run jepsen`: runs a cluster of real processes under nemeses, and reports whether it kept its
+ * The command `npm run jepsen`: runs a cluster of real processes under faults, and reports whether it kept its
  * promises.
  */
 import { randomInt } from 'node:crypto';
@@ -95,16 +95,20 @@ async function runMutants(first: number, out: string): Promise<string[]> {
 async function main(): Promise<void> {
   const program = new Command('jepsen')
     .description(
-      'Runs a cluster of real processes, breaks it in every way, and judges what clients saw.\n' +
-        'Exit code 0: it kept its word; 1: it did not; 2: not everything could be judged.',
+      'Runs a cluster of real processes, injects faults, and judges the answers that clients got.\n' +
+        'Exit code 0: the cluster kept its promises; 1: it did not; 2: not everything could be judged.',
     )
-    .option('--minutes <m>', `how long, a fraction too (default 1; ${ALL_MINUTES} each with --all)`, minutes)
+    .option(
+      '--minutes <m>',
+      `duration, may be a fraction (default 1; ${ALL_MINUTES} each with --all)`,
+      minutes,
+    )
     .option('--nodes <n>', 'number of nodes, 3 or 5', nodes, 3)
     .option('--nemesis <a,b,c>', 'nemeses or whole families, comma-separated; all if omitted', names)
-    .option('--seed <s>', 'of everything that is drawn; random if omitted', integerOption)
+    .option('--seed <s>', 'of all random draws; random if omitted', integerOption)
     .option('--out <dir>', 'a folder per run is made there', './jepsen')
     .option('--all', 'every nemesis in turn, each in a run of its own')
-    .option('--mutants', 'put known bugs into the nodes, and see whether each is found')
+    .option('--mutants', 'put known bugs into the nodes, and check that each is found')
     .parse();
   const options = program.opts<Options>();
   const first = options.seed ?? randomInt(2 ** 31);
@@ -133,7 +137,7 @@ async function main(): Promise<void> {
     notKept.push(`${nemeses.join(',')} ${WORDS[outcome]}`);
     if (worst !== 'broken') worst = outcome;
   }
-  print(notKept.length === 0 ? 'every run kept the promise' : notKept.join('; '));
+  print(notKept.length === 0 ? 'the cluster kept its promises in every run' : notKept.join('; '));
   process.exitCode = EXIT_CODES[worst];
 }
 

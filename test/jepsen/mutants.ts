@@ -78,7 +78,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   },
   {
     id: 'J5',
-    bug: 'a lost leader is reported as certainly nothing',
+    bug: 'a lost request is reported as not proposed',
     edits: [
       {
         in: 'LOST',
@@ -96,7 +96,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   },
   {
     id: 'J6',
-    bug: 'a leader whose clock is too fast goes on leading',
+    bug: 'a leader whose clock is too fast keeps leading',
     edits: [
       {
         in: 'NodeCore.#newClockWatch',
@@ -109,14 +109,14 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   },
   {
     id: 'J7',
-    bug: 'bytes that are not UTF-8 become a character that stands for all of them',
+    bug: 'bytes that are not UTF-8 all become the same character',
     edits: [{ in: 'UTF8', find: 'fatal: true', replace: 'fatal: false' }],
     nemeses: ['kill-one'],
     minutes: 0.5,
   },
   {
     id: 'J8',
-    bug: 'nothing pins the number of partitions: a file that says another is believed',
+    bug: 'the number of partitions is not checked: another number in the file is used',
     edits: [
       { in: 'checkIdentity', find: 'if (difference !== undefined)', replace: 'if (false)' },
       { in: 'Admission.refusalOf', find: 'if (hello.facts !== facts) {', replace: 'if (false) {' },
@@ -136,7 +136,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   },
   {
     id: 'J10',
-    bug: 'reservations are given back though the request was granted',
+    bug: 'reservations are given back even if the request was granted',
     edits: [
       {
         in: 'MatchedRequests.#firstAnswered',
@@ -149,14 +149,14 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   },
   {
     id: 'J11',
-    bug: 'limits are asked for, and not by which rules they were found',
+    bug: 'a request to a partition does not name the version of the rules that found its limits',
     edits: [{ in: 'requestFor', find: 'matchedBy: version', replace: 'matchedBy: undefined' }],
     nemeses: ['kill-one'],
     minutes: 0.7,
   },
   {
     id: 'J12',
-    bug: 'of a settled cost one unit is charged',
+    bug: 'only one unit of a settled cost is charged',
     edits: [
       {
         in: 'Judgement.judgeLimit',
@@ -169,7 +169,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   },
   {
     id: 'J13',
-    bug: 'a block is acknowledged, and denies nothing',
+    bug: 'a block is acknowledged, but denies nothing',
     edits: [
       {
         in: 'Judgement.isBlocked',
@@ -182,7 +182,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   },
   {
     id: 'J14',
-    bug: 'a backup has the snapshot of a partition that is on disk, however old that is',
+    bug: 'a backup takes the snapshot of a partition from the disk, even if it is old',
     edits: [
       {
         in: 'MultiRaft.currentSnapshot',
@@ -195,7 +195,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   },
   {
     id: 'J15',
-    bug: 'a restored cluster does not wait for what was granted after its backup',
+    bug: 'a restored cluster does not wait until grants after its backup have left the window',
     edits: [
       {
         in: 'LostHistory.throughMillis',

@@ -10,7 +10,7 @@ import { Claims, FAMILIES, type Family, hold, type Nemesis } from './nemesis/nem
 import { hearsOnRing } from './nemesis/network.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;
-/** One nemesis of each family. The others do the same things at other times. */
+/** One nemesis of each family. The other ones use the same actions at other times. */
 const SAMPLE = [
   'kill-majority',
   'partition-bridge',
@@ -55,7 +55,7 @@ describe('nemeses', () => {
     await cluster.dispose();
   });
 
-  it('do harm, heal, and leave a line for each of the two in the log', async () => {
+  it('inject their fault, heal it, and log both', async () => {
     const logFile = join(cluster.directory, 'nemesis.jsonl');
     const context = createContext({ cluster, seed: 3, logFile, tempo: 0.02 });
     const sample = NEMESES.filter(({ name }) => SAMPLE.includes(name));
@@ -76,7 +76,7 @@ describe('nemeses', () => {
     expect(context.claims.mayDamage).toBe(true);
   });
 
-  it('damage no more nodes than a partition can do without', () => {
+  it('damage no more nodes than a partition may lose', () => {
     const claims = new Claims(cluster);
     expect(claims.mayDamage).toBe(true);
     claims.damage(1);
@@ -93,7 +93,7 @@ describe('nemeses', () => {
     expect(new Set(heard.map(String)).size).toBe(count);
   });
 
-  it('have a node each to themselves', () => {
+  it('never harm one node at the same time', () => {
     const claims = new Claims(cluster);
     expect(claims.take([1, 2, 3], 2)).toEqual([1, 2]);
     expect(claims.take([1, 2, 3], 2)).toEqual([3]);
@@ -101,7 +101,7 @@ describe('nemeses', () => {
     expect(claims.take([1, 2, 3], 3)).toEqual([2]);
   });
 
-  it('have names of their own, and say what they need', () => {
+  it('have unique names, and say what they need', () => {
     const names = NEMESES.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     const lacking: Nemesis = {
@@ -142,7 +142,7 @@ describe('nemeses', () => {
   }
 
   describe('in a mix', () => {
-    it('run at the same time, no two of one family, the same for the same seed', async () => {
+    it('run at the same time, at most one per family, and are the same for the same seed', async () => {
       const [first, again, other] = await Promise.all([mixed(1), mixed(1), mixed(2)]);
       expect(again.story).toEqual(first.story);
       expect(other.story).not.toEqual(first.story);
@@ -150,7 +150,7 @@ describe('nemeses', () => {
       expect(Math.max(...first.sizes)).toBe(3);
     });
 
-    it('end the run, after everything healed, when one does not heal', async () => {
+    it('end the run, after everything else healed, if one does not heal', async () => {
       let healed = 0;
       const bad = nemesis('disk', async () => {
         throw new Error('node 2 does not start again');
@@ -166,7 +166,7 @@ describe('nemeses', () => {
       expect(healed).toBe(before);
     });
 
-    it('begin nothing new once they are told to stop', async () => {
+    it('begin no fault after the signal to stop', async () => {
       const stop = new AbortController();
       const context = createContext({ cluster, seed: 1, signal: stop.signal, tempo: 100 });
       const running = runMix(context, NEMESES);

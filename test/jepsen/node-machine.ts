@@ -16,7 +16,7 @@ import { lacks, libfaketime } from './machine.ts';
 import { Volume } from './volume.ts';
 
 export interface Machine {
-  /** Where the node really listens. */
+  /** The real address of the node, behind the proxies. */
   readonly address: NodeAddress;
   /** Holds cluster.json, the database, the logs. */
   readonly directory: string;

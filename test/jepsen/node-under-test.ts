@@ -45,7 +45,7 @@ const STATUS_MILLIS_MAX = 1_000;
 
 export class NodeUnderTest {
   readonly machine: Machine;
-  /** As far as this test has changed the members. */
+  /** The state of its membership, as this test has changed it. */
   role: Role;
   readonly #surroundings: Surroundings;
   readonly #onExit: NodeUnderTestInit['onExit'];

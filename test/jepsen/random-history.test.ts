@@ -6,8 +6,7 @@ import type { Bug } from './random-leaders.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 
 /**
- * The rarest false alarm that was put into a checker showed in the 65th history. Good histories are drawn anew every
- * time.
+ * The rarest false alarm that was put into a checker showed in the 65th history. Every run draws new good histories.
  */
 const GOOD_HISTORIES = 50 * ROUNDS;
 /** Every checker has noticed its bugs by the second history. */
@@ -24,7 +23,7 @@ const FIRST_BAD = 1;
 const replay = (seed: number): string => `replay with JEPSEN_SEED=${seed}`;
 
 describe('good histories', () => {
-  it(`raise no alarm, ${GOOD_HISTORIES} at random, with and without what the log tells`, () => {
+  it(`raise no alarm, ${GOOD_HISTORIES} at random, with and without the logs`, () => {
     console.log(`good histories from seed ${FIRST_GOOD} on`);
     let retries = 0;
     let unknowns = 0;

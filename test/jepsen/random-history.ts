@@ -1,7 +1,7 @@
 /**
  * Generates histories from a seed: clients of a simulated limiter that is right, or wrong in one chosen way. The
- * generator knows the true outcome of every request, so it can also produce what the logs would show. Shares no code
- * with the checkers except the sequential model.
+ * generator knows the true outcome of every request, so it can also produce what the logs would show. Uses no code of
+ * the checkers except the sequential model.
  */
 import type { Fate } from './checkers/fates.ts';
 import { type Operation, operationOf, type Question } from './history.ts';

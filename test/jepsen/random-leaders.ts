@@ -1,13 +1,13 @@
 /**
  * The leaders of the simulated limiter of random histories: what each knows of its users, and its time. They are right,
- * or wrong in one chosen way. Shares no code with the checkers except the sequential model.
+ * or wrong in one chosen way. Uses no code of the checkers except the sequential model.
  */
 import { groupWindowMillis, UserModel } from './model.ts';
 
 /**
  * - `lostGrants`: a new leader lacks the last entries
  * - `lostGrantsReusedIndexes`: the same, and it puts its own entries in their place
- * - `staleAllow`: a former leader goes on granting beside the new one
+ * - `staleAllow`: a former leader still grants while the new one does, too
  * - `clockAhead`: a new leader's group time jumps forward
  * - `windowShort`, `windowLong`: off by one millisecond
  * - `duplicateApply`: sometimes a grant is charged twice

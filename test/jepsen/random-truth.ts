@@ -22,7 +22,7 @@ interface Request {
 export class Truth {
   /** The true grants, of a limiter whose decisions the bug does not affect. */
   readonly #models = new Map<User, UserModel>();
-  /** Where each request took effect, by its id. */
+  /** The place in the log at which each request took effect, by its id. */
   readonly #granted = new Map<string, Placement>();
   /** The number of answers that a limiter without the bug would not have given. */
   wrongAnswers = 0;
@@ -46,7 +46,7 @@ export class Truth {
     if (right !== allowed || rightRemaining !== remaining) this.wrongAnswers += 1;
   }
 
-  /** Counts an answer as wrong, whatever it says. */
+  /** Counts an answer as wrong without comparing it. */
   blame({ isAbandoned }: Request): void {
     if (!isAbandoned) this.wrongAnswers += 1;
   }

@@ -20,7 +20,7 @@ interface Open {
 
 /**
  * One connection to one node at a time, and one pipeline at a time. A broken connection ends the pipeline, and the next
- * one connects anew.
+ * pipeline connects again.
  */
 export class RedisClient {
   #socket: Socket | undefined;

@@ -50,9 +50,9 @@ ${checksTable(verdict)}
 
 const MEANINGS: Readonly<Record<Kind, string>> = {
   granted: 'answered 200: the request counts',
-  denied: 'answered 429: it counts nothing',
+  denied: 'answered 429: the request does not count',
   failed: 'refused, or never sent: certainly nothing happened',
-  unknown: 'no answer that says: it may count, now or later, or never',
+  unknown: 'no answer that decides it: it may count now, later or never',
 };
 
 const LEGEND = `<ul class="legend">
@@ -212,18 +212,18 @@ function bandsTable(data: ReportData, bands: readonly NemesisBand[], { recoverie
     const recovery = first === null ? '' : `${first.toFixed(0)} ms`;
     return `<tr><td>${escape(nameOf(band))}</td><td>${start}</td><td>${end}</td><td>${recovery}</td></tr>`;
   });
-  return `<h2>Faults</h2><table><tr><th>what</th><th>from, s</th><th>to, s</th><th>then the first grant after</th></tr>
+  return `<h2>Faults</h2><table><tr><th>fault</th><th>from, s</th><th>to, s</th><th>then the first grant after</th></tr>
 ${rows.join('\n')}</table>`;
 }
 
 function checksTable({ checks }: Verdict): string {
   const rows = checks.map(({ name, status, violations, findings, counts, note }) => {
     const numbers = Object.entries(counts).map(([what, count]) => `${what} ${Math.round(count)}`);
-    const told = [...numbers, ...(note === undefined ? [] : [note])].map(escape).join(', ');
+    const details = [...numbers, ...(note === undefined ? [] : [note])].map(escape).join(', ');
     const list = findings.map((finding) => `<li>${escape(finding)}</li>`).join('');
     const more = violations > findings.length ? `<li>and ${violations - findings.length} more</li>` : '';
     const found = list === '' ? '' : `<ul>${list}${more}</ul>`;
-    return `<tr><td>${escape(name)}</td><td><span class="status ${status}">${status}</span></td><td>${told}${found}</td></tr>`;
+    return `<tr><td>${escape(name)}</td><td><span class="status ${status}">${status}</span></td><td>${details}${found}</td></tr>`;
   });
   return `<h2>Checks</h2><table>${rows.join('\n')}</table>`;
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { type NodeProcess, startNodeProcess } from '../../cluster/processes.ts';
-import { restore } from '../../src/cli/restore-command.ts';
+import { restore } from '../../src/cli/backup-command.ts';
 import { readCluster } from '../../src/config/cluster-directory.ts';
 import { freeBasePort } from '../cluster/harness.ts';
 import { fieldsOf, numberOrNull } from './history.ts';

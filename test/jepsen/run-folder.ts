@@ -103,7 +103,7 @@ export async function settingsOf(
 
 /**
  * The settings that the run in this folder was last judged with. A successful run deletes its configuration, and
- * without its horizon every later repetition would look like a second charge.
+ * without its horizon every later repetition would count as a second charge.
  */
 export async function settingsBefore(folder: string): Promise<Partial<Settings>> {
   const file = join(folder, VERDICT_FILE);

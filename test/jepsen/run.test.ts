@@ -40,7 +40,7 @@ const NO_REQUEST_TWICE = { requestIdHorizonMillis: 120_000, replicas: 3 };
 
 const nanos = (): number => Number(process.hrtime.bigint());
 
-/** Sends requests one after the other, whatever the answers. Repeats each request whose answer is lost. */
+/** Sends requests one after the other, after any answer. Repeats each request whose answer is lost. */
 async function client(
   cluster: InProcessCluster,
   process: number,
@@ -97,7 +97,9 @@ describe('a run of a real cluster', () => {
     const clients = Array.from({ length: CLIENTS }, async (_, i) =>
       client(cluster, i, (op) => operations.push(op)),
     );
-    await eventually('the clients are well under way', () => (operations.length > 60 ? true : undefined));
+    await eventually('the clients have sent enough requests', () =>
+      operations.length > 60 ? true : undefined,
+    );
     const startNanos = nanos();
     await cluster.stopNode(1);
     await cluster.startNode(1);
@@ -141,7 +143,7 @@ describe('a run of a real cluster', () => {
     }
   }
 
-  it('is judged as a whole: verdict and page', async () => {
+  it('is judged completely: verdict and page', async () => {
     const run = await readRun(folder, { clusterDirectory: cluster.directory });
     const verdict = await judgeInto(
       folder,
@@ -170,12 +172,12 @@ describe('a run of a real cluster', () => {
       expect(page).toContain(part);
     }
     expect(page).toContain('Again: <code>npm run jepsen -- --seed 1</code>');
-    expect(page).toContain('unknown: no answer that says');
+    expect(page).toContain('unknown: no answer that decides it');
     // Self-contained: the page loads nothing.
     expect(page).not.toMatch(/(src|href)=|url\(|@import|NaN|undefined/);
   });
 
-  it('tells what became of requests without an answer', async () => {
+  it('finds the outcome of requests without an answer in the logs', async () => {
     // The same history without every third answer.
     const lost = operations.map((op, i): Operation =>
       i % 3 === 0 && op.class === 'ok'
@@ -208,7 +210,7 @@ describe('a run of a real cluster', () => {
     });
   });
 
-  it('is a violation if an acknowledged grant is missing, on too few nodes, or was said to be impossible', async () => {
+  it('is a violation if an acknowledged grant is missing, is on too few nodes, or was reported as not proposed', async () => {
     await withStoppedNodes(async (logs) => {
       const granted = operations.find(({ allowed }) => allowed === true);
       const isIt = ({ requestId }: { requestId: string | null }): boolean => requestId === granted?.requestId;
@@ -225,7 +227,7 @@ describe('a run of a real cluster', () => {
       const failed = operations.map((op): Operation =>
         isIt(op) ? { ...op, class: 'fail', allowed: null } : op,
       );
-      expect(disagreements(failed, logs)).toMatch(/^said not to be proposed, and in the log/);
+      expect(disagreements(failed, logs)).toMatch(/^reported as not proposed, but in the log/);
 
       const twice = logs.map((log) => {
         const again = log.requests.filter(isIt).map((request) => {
@@ -262,7 +264,7 @@ describe('a run of a real cluster', () => {
     });
   });
 
-  it('has equal stores, and any difference in their committed part is found', async () => {
+  it('has equal databases, and any difference in their committed part is found', async () => {
     await withStoppedNodes(async (_logs, load) => {
       const replicas = await load(0);
       const findingsOf = (change: (stored: DurableGroup) => DurableGroup): string[] => {
@@ -276,7 +278,7 @@ describe('a run of a real cluster', () => {
       expect(findingsOf((stored) => stored)).toEqual([]);
 
       const different = findingsOf((stored) => withFifth(stored, { timeMillis: 1 }));
-      expect(different.join('\n')).toMatch(/has another entry 5, and took it for committed/);
+      expect(different.join('\n')).toMatch(/has another entry 5, which it regards as committed/);
       expect(different.join('\n')).toMatch(/has another entry 5 of term \d/);
       expect(findingsOf((stored) => withFifth(stored, { term: 0 }))).toHaveLength(1);
 

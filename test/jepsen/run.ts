@@ -82,7 +82,7 @@ const QUIET_MILLIS = 8_000;
 const WARM_UP_MILLIS = 2_000;
 /** The fraction of the time before the lasting faults. */
 const FIRST_FRACTION = 0.25;
-/** Shorter than a run, so that the run covers what happens when answers are forgotten. */
+/** Shorter than a run, so that nodes forget answers during the run. */
 const REQUEST_ID_HORIZON_MILLIS = 15_000;
 const SPARES = 12;
 /** A backup syncs two dozen times, possibly on the disk of the nodes, so there is a pause between backups. */

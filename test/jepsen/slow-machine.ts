@@ -1,6 +1,6 @@
 /**
  * Notices when this machine has no time for the processes of a run: if a timer here comes late, all processes wait.
- * Such a time is recorded as a band, like a fault, so that no checker calls the cluster slow while the machine was.
+ * Such a time is recorded as a band, like a fault, so that no checker blames the cluster for the slow machine.
  */
 import { type CheckResult, Findings } from './checkers/result.ts';
 import type { Operation } from './history.ts';
@@ -21,10 +21,10 @@ export class SlowMachineWatch {
 
   constructor(nowNanos: () => number) {
     this.#lastNanos = nowNanos();
-    this.#timer = setInterval(() => this.look(nowNanos()), EVERY_MILLIS);
+    this.#timer = setInterval(() => this.check(nowNanos()), EVERY_MILLIS);
   }
 
-  look(now: number): void {
+  check(now: number): void {
     const startNanos = this.#lastNanos;
     this.#lastNanos = now;
     if (now - startNanos < (EVERY_MILLIS + LATE_MILLIS_MIN) * NANOS_PER_MILLI) return;
@@ -56,6 +56,6 @@ export function checkMachine(history: readonly Operation[], bands: readonly Neme
   if (slowNanos <= (to - from) * SLOW_FRACTION_MAX) return findings.result();
   return findings.result(
     'unknown',
-    'it was too slow for most of the run: what depends on time was not judged',
+    'the machine was too slow for most of the run: checks of time were not judged',
   );
 }

@@ -34,7 +34,7 @@ async function archived(...files: readonly (readonly string[])[]) {
 }
 
 describe('the count of snapshots', () => {
-  it('is told, and enough if there were some', async () => {
+  it('is reported, and ok if there were some', async () => {
     const result = await check([up(0), KEPT, KEPT, INSTALLED, up(2)], ['add-node']);
     expect(result).toMatchObject({ status: 'ok', counts: { taken: 2, installed: 1, startsFromOne: 1 } });
   });
@@ -42,14 +42,14 @@ describe('the count of snapshots', () => {
   it.each([
     ['none was taken', [up(0)], []],
     ['no node started from one', [up(0), KEPT, up(0)], []],
-    ['none was installed, though nodes joined', [up(0), KEPT, up(1)], ['add-node']],
+    ['no node installed one, though nodes joined', [up(0), KEPT, up(1)], ['add-node']],
   ])('is undecided if %s', async (note, lines, kinds) => {
     expect(await check(lines, kinds)).toMatchObject({ status: 'unknown', note });
   });
 });
 
 describe('the archive of logs', () => {
-  it('has what was deleted, as it was when it was deleted', async () => {
+  it('has the deleted entries as they were at their deletion', async () => {
     const archive = await archived([
       line([entry(1), entry(2), entry(3)], null),
       line([entry(2, 2), entry(3, 2)], null),
@@ -64,7 +64,7 @@ describe('the archive of logs', () => {
     expect(archive.conflicts).toEqual([]);
   });
 
-  it('is put together of what several nodes had', async () => {
+  it('combines the entries of several nodes', async () => {
     const archive = await archived(
       [line([entry(1), entry(2)], 1)],
       [line([], null, true), line([entry(2), entry(3)], 3)],
@@ -72,7 +72,7 @@ describe('the archive of logs', () => {
     expect(archive.entriesThrough(1, 3, 1)).toHaveLength(3);
   });
 
-  it('has what nobody deleted behind a snapshot of its own from a log that one replaced, if an entry behind it says that it is the same', async () => {
+  it('takes entries that no node deleted behind its own snapshot from a replaced log, if a later common entry shows that the logs are equal', async () => {
     const replaced = [line([entry(1), entry(2), entry(3)], null), line([], null, true)];
     const deleted = [line([], null, true), line([entry(3), entry(4)], 4)];
     const archive = await archived(replaced, deleted);

@@ -38,7 +38,7 @@ export interface Settings {
   readonly requestIdHorizonMillis: number;
   /** An attempt may take effect this long after it was made, for example while its node was paused. */
   readonly lateMillis: number;
-  /** The deadline of one request. `slackMillis` is what the machine may add. */
+  /** The deadline of one request. `slackMillis` is the time that a busy machine may add. */
   readonly deadlineMillis: number;
   readonly slackMillis: number;
   /** The time after a fault until the first grant, and until every request must be decided. */
@@ -200,8 +200,8 @@ export function verdictLines({ verdict, operations, checks }: Verdict): string[]
     `${verdict}: ${counted.join(', ')}`,
     ...checks.flatMap(({ name, status, violations, findings, counts, note }) => {
       const numbers = Object.entries(counts).map(([what, count]) => `${what} ${Math.round(count)}`);
-      const told = [...numbers, ...(note === undefined ? [] : [note])].join(', ');
-      const head = `  ${name}: ${status}${violations > 0 ? ` (${violations})` : ''}${told === '' ? '' : `; ${told}`}`;
+      const details = [...numbers, ...(note === undefined ? [] : [note])].join(', ');
+      const head = `  ${name}: ${status}${violations > 0 ? ` (${violations})` : ''}${details === '' ? '' : `; ${details}`}`;
       return [head, ...findings.map((finding) => `    ${finding}`)];
     }),
   ];

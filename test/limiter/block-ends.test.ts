@@ -1,5 +1,6 @@
 /**
- * Blocks with an end: the end counts in group time from the entry that set it, needs no further entry, and is the same
+ * Blocks with an end: the time counts in group time from the entry that set it, the end needs no further entry, and is
+ * the same
  * on all replicas.
  */
 import { describe, expect, it } from 'vitest';
@@ -61,7 +62,7 @@ describe('a block with an end', () => {
     expect(harness.one({ userId: 'ip=1', ruleId: 'r', guard: { ...guard, version } }).allowed).toBe(true);
   });
 
-  it('binds requests of the customer under other keys, too', () => {
+  it('denies requests of the customer under other keys, too', () => {
     const harness = blockedFor(1_000);
     const guard = { userId: 'ada', version: harness.index };
     const further = [{ userId: 'ada', ruleId: 'r' }];
@@ -99,7 +100,7 @@ describe('a block with an end', () => {
     expect(read()).toEqual({ version: harness.index - 1, tier: 'free', overrides: [], isBlocked: false });
   });
 
-  it('leaves no record behind when an operator touches a record that says nothing else', () => {
+  it('leaves no record when an operator changes a record that contains nothing else', () => {
     const harness = harnessWith(CLUSTER);
     const empty = harness.machine.stateBytes;
     harness.say('ada', { type: 'block', isBlocked: true, durationMillis: 1 });
@@ -109,7 +110,7 @@ describe('a block with an end', () => {
     expect(harness.machine.stateBytes).toBe(empty);
   });
 
-  it('is seen by the sweeps of one round, however many records there are', () => {
+  it('is found by the sweeps of one round, for any number of records', () => {
     const harness = harnessWith(CLUSTER);
     harness.say('u0', { type: 'block', isBlocked: true, durationMillis: 1 });
     for (let i = 1; i < 8_200; i += 1) harness.say(`u${i}`, { type: 'block', isBlocked: true });
@@ -119,7 +120,7 @@ describe('a block with an end', () => {
     expect(harness.machine.stateBytes).toBeLessThan(stateBytes);
   });
 
-  it('leaves nothing to keep once it is over: a sweep forgets a record that says nothing else, and no other', () => {
+  it('leaves nothing once it is over: a sweep forgets a record that contains nothing else, and no other', () => {
     const harness = harnessWith(CLUSTER);
     const block = { type: 'block', isBlocked: true } as const;
     harness.say('ben', { type: 'put', tier: 'pro', overrides: [], isBlocked: true, durationMillis: 10 });
@@ -151,7 +152,7 @@ describe('a block with an end', () => {
     });
   });
 
-  it('goes with a snapshot, and is part of the hash', () => {
+  it('is part of snapshots and of the hash', () => {
     const harness = blockedFor(60_000);
     const copy = new Harness();
     restoreInto(copy.machine, snapshotOf(harness.machine));

@@ -17,9 +17,9 @@ type Slices = Record<(typeof KINDS)[number], number[]>;
 
 /**
  * Processor time of each piece of work in milliseconds, while the state grows from no users to `users` and shrinks
- * again. Wall time would depend on what else the machine is doing.
+ * again. Wall time would depend on other work of the machine.
  */
-function lifeOf(users: number): Slices {
+function measured(users: number): Slices {
   const slices: Slices = { growth: [], snapshot: [], restore: [], install: [], rules: [], eviction: [] };
   const timed = <T>(kind: keyof Slices, work: () => T): T => {
     const begun = process.cpuUsage();
@@ -59,16 +59,16 @@ function usual(slices: number[]): number {
 
 describe('blocking work', () => {
   it('does not grow with the number of users: snapshot, restore, install, eviction, rule change', () => {
-    lifeOf(FEW);
-    const few = lifeOf(FEW);
-    let many = lifeOf(MANY);
+    measured(FEW);
+    const few = measured(FEW);
+    let many = measured(MANY);
     const growing = new Set(KINDS);
     for (let life = 1; ; life += 1) {
       for (const kind of growing)
         if (usual(many[kind]) < usual(few[kind]) * 4 + NOISE_MILLIS) growing.delete(kind);
       if (growing.size === 0 || life === LIVES_MAX) break;
-      console.log(`slow, or wrong: ${[...growing].join(', ')}; looked at again`);
-      many = lifeOf(MANY);
+      console.log(`slow, or a wrong measurement: ${[...growing].join(', ')}; measured again`);
+      many = measured(MANY);
     }
     expect([...growing], 'takes longer with 16 times as many users').toEqual([]);
     expect(many.snapshot.length).toBeGreaterThan(few.snapshot.length * 2);

@@ -1,4 +1,4 @@
-/** The cap on what a state may remember, counted by a model that is the same on all replicas. */
+/** The cap on the bytes of a state, counted by a model that is the same on all replicas. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvalidRuleError, validateRuleTable } from '../../src/limiter/rules.ts';
@@ -31,12 +31,12 @@ function sweepUntil(harness: Harness, bytes: number): void {
 }
 
 describe('the size of a state', () => {
-  it('is what its keys, runs and request ids take by the model', () => {
+  it('is the sum that its keys, runs and request ids take by the model', () => {
     const harness = harnessWith({ id: 'rule', limit: 9 });
     expect(harness.machine.stateBytes).toBe(0);
     harness.one({ userId: 'ada' });
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + RUN_BYTES);
-    // Grants in the same millisecond share a run.
+    // Grants in the same millisecond are one run.
     harness.one({ userId: 'ada' });
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + RUN_BYTES);
     harness.nowMillis += 1;
@@ -46,7 +46,7 @@ describe('the size of a state', () => {
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + 2 * RUN_BYTES + REQUEST_ID_BYTES + texts);
   });
 
-  it('is exactly zero again when everything was forgotten', () => {
+  it('is exactly zero again when all keys are forgotten', () => {
     const harness = harnessWith({ limit: 50 }, { id: 'b', limit: 2 });
     for (let i = 0; i < 500; i += 1) {
       harness.nowMillis += i % 7;
@@ -85,8 +85,8 @@ describe('the size of a state', () => {
   });
 });
 
-describe('state without a bound', () => {
-  it('is not taken on: at the cap new users and new request ids are refused, and leave no trace', () => {
+describe('a state at its cap', () => {
+  it('refuses new users and new request ids, which leave no trace', () => {
     const harness = capped();
     const users = fill(harness);
     expect(users).toBe(Math.floor(CAP / (KEY_BYTES + 8 + RUN_BYTES)));
@@ -106,7 +106,7 @@ describe('state without a bound', () => {
     });
   });
 
-  it('is not made of known users either: they are served from a reserve, up to an eighth above the cap', () => {
+  it('serves known users from a reserve, up to an eighth above the cap', () => {
     const harness = capped();
     fill(harness);
     const known = { userId: 'user0001' };
@@ -124,7 +124,7 @@ describe('state without a bound', () => {
     expect(harness.machine.quickDenial(known, harness.nowMillis)?.refusal).toBe('at_capacity');
   });
 
-  it('an operator blocks a user that was never there, however full requests have made it', () => {
+  it('lets an operator block an unknown user, even if it is full', () => {
     const harness = capped();
     fill(harness);
     const known = { userId: 'user0001' };
@@ -137,7 +137,7 @@ describe('state without a bound', () => {
     expect(harness.one({ userId: 'mallory' }).isBlocked).toBe(true);
   });
 
-  it('a request whose id is remembered gets its answer even if the state is full', () => {
+  it('answers a request whose id is remembered', () => {
     const harness = capped();
     const asked = { userId: 'ada', requestId: 'q' };
     const first = harness.one(asked);
@@ -146,7 +146,7 @@ describe('state without a bound', () => {
     expect(harness.one({ ...asked, cost: 2 }).refusal).toBe('request_id_reused');
   });
 
-  it('a lowered cap keeps everything, and grants that take no memory go on', () => {
+  it('keeps everything if the cap was lowered, and still grants requests that take no memory', () => {
     const harness = harnessWith({ limit: 1_000 });
     for (let i = 0; i < 100; i += 1) harness.one({ userId: `user${i}` });
     harness.rules(tableOf(2, [{ limit: 1_000 }], { partitionBytesMax: CAP }));
@@ -159,11 +159,11 @@ describe('state without a bound', () => {
     expect(harness.one({ userId: 'user7' }).allowed).toBe(true);
   });
 
-  it('idle items are forgotten without any grant, and then there is room again', () => {
+  it('forgets idle items without any grant, and then has room again', () => {
     const harness = capped();
     fill(harness);
     harness.nowMillis += 2_000;
-    // A refusal is no grant, so it sweeps nothing.
+    // A refusal is no grant, so it causes no sweep.
     expect(harness.one({ userId: 'another', requestId: 'q' }).refusal).toBe('at_capacity');
     harness.machine.apply({ type: 'sweep' }, harness.next());
     expect(harness.machine.stateBytes).toBe(0);
@@ -172,7 +172,7 @@ describe('state without a bound', () => {
 });
 
 describe('a node without room', () => {
-  it('refuses new users and ids before the log, and when nothing is left also anything that grows', () => {
+  it('refuses new users and ids before the log; with no memory left, every request that takes memory', () => {
     const harness = harnessWith({ limit: 100 });
     const { machine } = harness;
     harness.one({ userId: 'ada' });
@@ -185,7 +185,7 @@ describe('a node without room', () => {
     expect(refusals('full', START + 5)).toEqual([undefined, 'at_capacity', 'at_capacity']);
     expect(refusals('exhausted', START + 5)).toEqual(['at_capacity', 'at_capacity', 'at_capacity']);
     expect(refusals('exhausted', START)).toEqual([undefined, 'at_capacity', 'at_capacity']);
-    // The log does not depend on one node's room.
+    // Decisions of the log do not depend on the memory of one node.
     expect(harness.one(stranger).allowed).toBe(true);
   });
 });

@@ -132,7 +132,7 @@ describe('a block pool', () => {
       expect(roomOf(units)).toBeLessThanOrEqual(units * 1.25);
       expect(roomOf(roomOf(units))).toBe(roomOf(units));
     }
-    const pool = new BlockPool(() => expect.unreachable('nothing is there to be moved'));
+    const pool = new BlockPool(() => expect.unreachable('there is no block to move'));
     const address = pool.allocate(1_000_000, 0);
     expect(pool.words(address).length - wordOf(address)).toBeGreaterThanOrEqual(2_000_000);
     pool.free(address, 1_000_000);

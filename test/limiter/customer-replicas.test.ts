@@ -100,7 +100,7 @@ describe('an entry of operators', () => {
     expect(() => decodeCommand(entry)).toThrow(/two changes of one record/);
   });
 
-  it('is not confused with a batch, whose guards round-trip', () => {
+  it('is no batch, and the guards of a batch round-trip', () => {
     const requests = [
       { userId: 'ada', ruleId: 'r', guard: { userId: 'customer=ada', version: 8 } },
       { userId: 'bob', ruleId: 'r' },

@@ -1,5 +1,5 @@
 /**
- * Customer commands of operators on one key: overrides, a block, a version that requests are guarded by, and a reset.
+ * Customer commands of operators on one key: overrides, a block, the version that guards requests, and a reset.
  */
 import { describe, expect, it } from 'vitest';
 import type { LimitOverride } from '../../src/api/customer-record.ts';
@@ -24,7 +24,7 @@ function recordOf(harness: Harness, userId: string): unknown {
 }
 
 describe('a customer record', () => {
-  it('has the index of its entry as version, and changes only if it has the version that was asked for', () => {
+  it('has the index of its entry as version, and changes only if it has the version in the command', () => {
     const harness = harnessWith(CLUSTER);
     const first = harness.say('ada', { type: 'put', tier: 'pro', overrides: [], ifVersion: 0 });
     expect(first.customer).toEqual({
@@ -50,7 +50,7 @@ describe('a customer record', () => {
     expect(recordOf(harness, 'ada')).toMatchObject({ version: 0 });
   });
 
-  it('is counted with its texts, and a record without room is refused and changes nothing', () => {
+  it('counts its texts for the cap; a record beyond the cap is refused and changes nothing', () => {
     const harness = harnessWith(CLUSTER);
     harness.rules(tableOf(2, [CLUSTER], { partitionBytesMax: 4_096 }));
     const empty = harness.machine.stateBytes;
@@ -64,8 +64,8 @@ describe('a customer record', () => {
   });
 });
 
-describe('a limit of its own', () => {
-  it('applies from its entry on, lower or higher, and earlier grants count', () => {
+describe('an override', () => {
+  it('applies from its entry on, lower or higher than the rule, and earlier grants count', () => {
     const harness = harnessWith(CLUSTER);
     expect(granted(harness, 4)).toBe(4);
     put(harness, 'ada', { ruleId: 'r', limit: 3 });
@@ -99,7 +99,7 @@ describe('a limit of its own', () => {
     });
   });
 
-  it('also replaces the burst of a bucket, and a slow bucket is not forgotten as early as a fast one', () => {
+  it('also replaces the burst of a bucket, and a slower bucket is remembered for longer', () => {
     const harness = harnessWith({ ...CLUSTER, limit: 100, burst: 200, meter: 'tokenBucket' });
     put(harness, 'ada', { ruleId: 'r', limit: 1, burst: 10 });
     expect(granted(harness, 20)).toBe(10);
@@ -109,7 +109,7 @@ describe('a limit of its own', () => {
     expect(granted(harness, 20)).toBe(3);
   });
 
-  it('no refund gives back what a bucket granted under another override', () => {
+  it("lets no refund give back a bucket's grant under another override", () => {
     const harness = harnessWith({ ...CLUSTER, meter: 'tokenBucket' });
     harness.one({ userId: 'ada', ruleId: 'r', cost: 5, requestId: '1' });
     put(harness, 'ada', { ruleId: 'r', limit: 1, burst: 5 });
@@ -128,7 +128,7 @@ describe('a limit of its own', () => {
 });
 
 describe('a block', () => {
-  it('denies everything of its key, in the log and at once, reports no end, and remembers nothing', () => {
+  it('denies every request of its key, in the log and as a quick denial, reports no end, and remembers no ids', () => {
     const harness = harnessWith(CLUSTER);
     harness.say('ada', { type: 'block', isBlocked: true });
     const before = harness.machine.hash();
@@ -148,7 +148,7 @@ describe('a block', () => {
     expect(granted(harness, 9)).toBe(5);
   });
 
-  it('stays through a change of the record that does not name it, and leaves no record when it is lifted', () => {
+  it('survives a change of the record that does not name it, and leaves no record when it is lifted', () => {
     const harness = harnessWith(CLUSTER);
     harness.say('ada', { type: 'block', isBlocked: true });
     harness.say('ada', { type: 'put', tier: 'pro', overrides: [] });
@@ -167,7 +167,7 @@ describe('a block', () => {
 });
 
 describe('a request that was matched with a record', () => {
-  it('is refused once the record has changed, even that of another key, and gets the present record', () => {
+  it('is refused once the record has changed, even if it belongs to another key, and gets the present record', () => {
     const harness = harnessWith(CLUSTER);
     const { customer } = harness.say('customer=ada', { type: 'put', tier: 'pro', overrides: [] });
     const version = customer?.record.version ?? 0;
@@ -187,7 +187,7 @@ describe('a request that was matched with a record', () => {
     expect(granted(harness, 9, 'ip=1')).toBe(4);
   });
 
-  it('is denied if the customer is blocked, even if its own keys are not', () => {
+  it('is denied if the customer is blocked, even if the keys of the request are not', () => {
     const harness = harnessWith(CLUSTER);
     const { customer } = harness.say('customer=ada', { type: 'block', isBlocked: true });
     const guard = { userId: 'customer=ada', version: customer?.record.version ?? 0 };
@@ -197,7 +197,7 @@ describe('a request that was matched with a record', () => {
     });
   });
 
-  it('is not refused at once by a state with an older record than the request', () => {
+  it("is not refused before the log by a state with an older record than the request's", () => {
     const harness = harnessWith(CLUSTER);
     const guarded = { userId: 'ada', ruleId: 'r' };
     expect(
@@ -214,7 +214,7 @@ describe('a request that was matched with a record', () => {
 describe('a reset', () => {
   const meters = ['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'] as const;
 
-  it.each(meters)('forgets what a %s remembers of the key, and nothing of other keys', (meter) => {
+  it.each(meters)('forgets the key in a %s, and no other key', (meter) => {
     const harness = harnessWith({ ...CLUSTER, meter });
     granted(harness, 5);
     granted(harness, 5, 'bob');
@@ -223,7 +223,7 @@ describe('a reset', () => {
     expect(granted(harness, 9, 'bob')).toBe(0);
   });
 
-  it('also forgets grants of rules and meters that are not in force any more', () => {
+  it('also forgets grants of former rules and meters', () => {
     const harness = harnessWith({ ...CLUSTER, meter: 'fixedWindow' });
     granted(harness, 5);
     harness.rules(tableOf(2, [CLUSTER]));
@@ -232,7 +232,7 @@ describe('a reset', () => {
     expect(granted(harness, 9)).toBe(5);
   });
 
-  it.each(meters)('leaves nothing to refund of what a %s granted before', (meter) => {
+  it.each(meters)('leaves nothing to refund of earlier grants of a %s', (meter) => {
     const harness = harnessWith({ ...CLUSTER, meter });
     const first = harness.one({ userId: 'ada', ruleId: 'r', cost: 5, requestId: '1' });
     harness.say('ada', { type: 'reset' });

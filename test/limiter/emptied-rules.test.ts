@@ -1,5 +1,5 @@
 /**
- * Rules that come and go: what is remembered of them is bounded, is the same on all replicas, and never allows a double
+ * Rules that are added and removed: the memory of them is bounded, is the same on all replicas, and prevents a double
  * grant.
  */
 import { describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { Harness, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 const STAYS = { id: 'stays', limit: 1_000_000, windowMillis: 10 };
 const WINDOW_MILLIS = 1_000;
-/** It granted before all others, so it is forgotten first. */
+/** The rule that grants before all others, so it is forgotten first. */
 const FIRST = { id: 'first', limit: 1, windowMillis: WINDOW_MILLIS };
 
 function others(count: number): Partial<Rule>[] {
@@ -50,8 +50,8 @@ function renameRules(harness: Harness, i: number): void {
   harness.machine.apply({ type: 'sweep' }, harness.next());
 }
 
-describe('rules that left the table', () => {
-  it(`are known no longer than their keys, but for ${EMPTIED_RULES_MAX} of them`, () => {
+describe('removed rules', () => {
+  it(`are remembered no longer than their keys, except for ${EMPTIED_RULES_MAX} of them`, () => {
     const harness = emptied(FIRST, 2 * EMPTIED_RULES_MAX);
     const known = knownRules(harness);
     expect(known).toHaveLength(1 + EMPTIED_RULES_MAX);
@@ -59,7 +59,7 @@ describe('rules that left the table', () => {
     expect(known).not.toContain('first');
   });
 
-  it('are bounded also if all their keys were forgotten before they left', () => {
+  it('are bounded in number also if all their keys were forgotten before the removal', () => {
     const harness = new Harness();
     harness.rules(tableOf(1, [STAYS, ...others(2 * EMPTIED_RULES_MAX)]));
     harness.ask(...others(2 * EMPTIED_RULES_MAX).map(({ id }) => ({ userId: 'ada', ruleId: id })));
@@ -70,7 +70,7 @@ describe('rules that left the table', () => {
     expect(knownRules(harness)).toHaveLength(1 + EMPTIED_RULES_MAX);
   });
 
-  it('grant nothing a second time when they come back, known or not', () => {
+  it('grant nothing a second time when they come back, remembered or not', () => {
     const harness = emptied();
     expect(knownRules(harness)).not.toContain('first');
     harness.rules(tableOf(3, [STAYS, FIRST]));
@@ -95,7 +95,7 @@ describe('rules that left the table', () => {
     expect(asks()).toBe(false);
   });
 
-  it('stay while any of their grants counts, under any meter', () => {
+  it('are remembered while any of their grants counts, under any meter', () => {
     const long = { ...FIRST, windowMillis: 86_400_000 };
     const harness = emptied(long);
     expect(knownRules(harness)).toContain('first');

@@ -1,9 +1,11 @@
-/** Forgetting idle keys: it bounds memory, and no late or far-off timestamp gets around a forgotten grant. */
+/**
+ * Forgetting idle keys: it bounds memory, and no late or far timestamp is granted in the window of a forgotten grant.
+ */
 import { describe, expect, it } from 'vitest';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
 import { type Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
-/** Grants to other users until a sweep has visited every key. The keys of those users stay. */
+/** Grants to other users until a sweep has visited every key. The keys of the other users stay. */
 function sweep(harness: Harness, timestamps: boolean): void {
   for (let i = 0; i < 20; i += 1) {
     harness.one({
@@ -40,7 +42,7 @@ describe('an idle key', () => {
     expect(has(harness)).toBe(false);
   });
 
-  it('cannot be got around by a late timestamp once it is forgotten', () => {
+  it('keeps its limit for a late timestamp once it is forgotten', () => {
     const harness = harnessWith({ limit: 1 }, sweeper);
     harness.allows('ada', START);
     harness.nowMillis += 1_001 + LATE_MILLIS;
@@ -53,7 +55,7 @@ describe('an idle key', () => {
       retryAfterMillis: 1_000,
       decided: { timeMillis: START + 1_001 },
     });
-    // Nor by way of a far epoch, in which the key becomes known anew.
+    // Nor through a far epoch, in which the key becomes known again.
     expect(harness.allows('ada', 1_005)).toBe(true);
     expect(harness.allows('ada', START + 1)).toBe(false);
     // Also from slightly below the near epoch, as far as a window reaches.
@@ -63,13 +65,13 @@ describe('an idle key', () => {
     expect(harness.allows('ada', START + 1_001)).toBe(true);
   });
 
-  it('forgotten in the near epoch cannot be got around through a far epoch', () => {
+  it('forgotten in the near epoch keeps its limit there, also after requests in a far epoch', () => {
     const harness = harnessWith({ limit: 1 }, sweeper);
     harness.allows('ada', START);
     harness.nowMillis += 1_001 + LATE_MILLIS;
     sweep(harness, true);
     expect(has(harness)).toBe(false);
-    // Seconds mistaken for milliseconds. The key is known now, but not what was forgotten of it.
+    // Seconds mistaken for milliseconds. The key is known again, but not its forgotten grants.
     expect(harness.allows('ada', START / 1_000)).toBe(true);
     expect(harness.one({ userId: 'ada', timestampMillis: START + 1 })).toMatchObject({
       allowed: false,
@@ -85,7 +87,7 @@ describe('an idle key', () => {
     expect(harness.allows('ada', START + 1_001)).toBe(true);
   });
 
-  it('of a far epoch cannot be got around through the near epoch', () => {
+  it('of a far epoch keeps its limit there, also after requests in the near epoch', () => {
     const harness = harnessWith({ limit: 2 }, sweeper);
     const far = START / 1_000;
     expect(harness.allows('ada', far)).toBe(true);
@@ -123,19 +125,22 @@ describe('an idle key', () => {
   it.each([
     [500, 0],
     [0, 500],
-  ])('leaves a floor that never falls, for any order of forgetting: %i, %i', (first, second) => {
-    const harness = harnessWith({ limit: 1 }, sweeper);
-    harness.allows('ada', START + first);
-    harness.allows('bob', START + second);
-    harness.nowMillis += 2_000 + LATE_MILLIS;
-    sweep(harness, true);
-    expect(has(harness)).toBe(false);
-    expect(harness.one({ userId: 'eve', timestampMillis: START + 1_400 }).decided.timeMillis).toBe(
-      START + 1_501,
-    );
-  });
+  ])(
+    'leaves a floor for timestamps that never falls, for any order of forgetting: %i, %i',
+    (first, second) => {
+      const harness = harnessWith({ limit: 1 }, sweeper);
+      harness.allows('ada', START + first);
+      harness.allows('bob', START + second);
+      harness.nowMillis += 2_000 + LATE_MILLIS;
+      sweep(harness, true);
+      expect(has(harness)).toBe(false);
+      expect(harness.one({ userId: 'eve', timestampMillis: START + 1_400 }).decided.timeMillis).toBe(
+        START + 1_501,
+      );
+    },
+  );
 
-  it('is found under any rule', () => {
+  it('is found by a sweep under any rule', () => {
     const harness = harnessWith({ limit: 1 }, { id: 'b', limit: 1 }, sweeper, { id: 'c', limit: 1 });
     harness.ask({ userId: 'ada' }, { userId: 'ada', ruleId: 'b' }, { userId: 'ada', ruleId: 'c' });
     harness.nowMillis += 1_001;
@@ -153,7 +158,7 @@ describe('an idle key', () => {
     expect(harness.machine.stats().keys).toBeLessThan(150);
   });
 
-  it('granted in group time cannot be got around by a first, late timestamp either', () => {
+  it('granted in group time keeps its limit for a first, late timestamp, too', () => {
     const harness = harnessWith({ limit: 1 }, sweeper);
     harness.one({ userId: 'ada' });
     harness.nowMillis += 1_001;
@@ -178,7 +183,7 @@ describe('an idle key', () => {
     expect(harness.one({ userId: 'ada', timestampMillis: 9 })).toMatchObject({ decided: { timeMillis: 9 } });
   });
 
-  it('of a rule that is gone is forgotten as well', () => {
+  it('of a removed rule is forgotten as well', () => {
     const harness = harnessWith({ id: 'a', limit: 1 }, sweeper);
     harness.one({ userId: 'ada' });
     harness.rules(tableOf(2, [sweeper]));

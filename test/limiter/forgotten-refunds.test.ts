@@ -1,4 +1,4 @@
-/** A key that was forgotten and becomes known anew is not charged for its earlier grants. */
+/** A refund of a forgotten grant gives nothing back to a key that has become known again. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { RULE_METERS } from '../../src/api/rule.ts';
@@ -37,14 +37,14 @@ class Machine {
     this.machine.apply({ type: 'sweep' }, { index: this.#index, term: 1, timeMillis: this.now });
   }
 
-  /** How many of many are granted. */
+  /** The number of requests that are granted, of many. */
   grantedOf(request: AllowRequest): number {
     return Array.from({ length: 3 * LIMIT }, () => this.one(request)?.allowed).filter(Boolean).length;
   }
 }
 
 describe('a refund of a grant whose key was forgotten', () => {
-  it.each(RULE_METERS)('gives back nothing of what the key was granted since: %s', (meter) => {
+  it.each(RULE_METERS)('gives back none of the grants since then: %s', (meter) => {
     const state = new Machine(meter);
     expect(state.one({ userId: 'ada', cost: LIMIT, requestId: 'r1' })?.allowed).toBe(true);
     state.now += 5_000;

@@ -11,7 +11,7 @@ import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import type { StateSnapshot } from '../../src/limiter/state/state-writer.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
-/** A start of group time like that of a wall clock, so that near and far epochs differ. */
+/** A start of group time near that of a wall clock, so that near and far epochs differ. */
 export const START = 1_700_000_000_000;
 
 export class Harness {
@@ -67,7 +67,7 @@ export function snapshotOf(machine: LimiterStateMachine): Uint8Array[] {
   return chunksOf(machine.snapshot());
 }
 
-/** All remaining chunks. */
+/** All remaining chunks of a snapshot. */
 export function chunksOf(snapshot: StateSnapshot): Uint8Array[] {
   const chunks: Uint8Array[] = [];
   for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) chunks.push(chunk);

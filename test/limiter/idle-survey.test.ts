@@ -1,4 +1,4 @@
-/** A survey predicts what sweeps then forget, for all meters and tables. */
+/** A survey predicts which keys sweeps will forget, for all meters and tables. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { decodeCommand, encodeSweep } from '../../src/limiter/log/command.ts';
@@ -33,7 +33,7 @@ function countOf({ machine }: Harness): number {
 }
 
 describe.each(METERS)('of %s', (_, meter) => {
-  it('nothing can be forgotten before the first time, and all of it from the last one on', () => {
+  it('nothing can be forgotten before the first time, and everything from the last time on', () => {
     const harness = harnessWith({ limit: 10, windowMillis: 1_000, ...meter });
     for (let i = 0; i < 40; i += 1) {
       harness.nowMillis += 37;
@@ -58,7 +58,7 @@ describe.each(METERS)('of %s', (_, meter) => {
 });
 
 describe('a survey', () => {
-  it('counts the minute for which callers may be late', () => {
+  it('includes the minute by which callers may be late', () => {
     const harness = harnessWith({ limit: 1 });
     harness.allows('ada', START);
     expect(surveyed(harness).firstMillis).toBe(START + 1_001 + LATE_MILLIS);

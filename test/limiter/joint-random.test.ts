@@ -60,7 +60,7 @@ class NaiveLimits {
     return { rule, t, windowMillis, keptMillis: windowMillis };
   }
 
-  /** What each limit has left, after the grant if all have room for it. */
+  /** The remaining cost of each limit, after the grant if all have room for it. */
   ask(limits: Step['limits'], t: number): { readonly allowed: boolean; readonly remaining: number[] } {
     const all = limits.map(({ userId, rule: place, cost }) => {
       const rule = this.#rules[place]!;
@@ -78,7 +78,7 @@ function requestOf({ limits, id }: Step, rules: readonly Rule[]): AllowRequest {
   const [first, ...further] = limits.map(({ userId, rule, cost }) => {
     return { userId, ruleId: rules[rule]!.id, cost };
   });
-  // Different questions need different digests. The index in the run would do, but retries must repeat it.
+  // Different requests need different digests. A retry must repeat the digest of its request.
   const askedDigest = 1 + limits.reduce((sum, { rule, cost }) => sum * 31 + rule * 3 + cost, 0);
   const requestId = id === undefined ? undefined : `r${id}`;
   return { ...first!, further: further.length === 0 ? undefined : further, askedDigest, requestId };
@@ -130,7 +130,7 @@ function expectSame(found: unknown, expected: unknown): void {
 }
 
 describe('requests under several limits at random', () => {
-  it('are granted when each limit alone would, charged everywhere or nowhere, and once under an id', () => {
+  it('are granted if each limit alone would grant them, charged to all limits or none, and once under an id', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const run = new Run();

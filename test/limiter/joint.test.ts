@@ -28,7 +28,7 @@ function joint(more: Partial<AllowRequest> = {}): AllowRequest {
   };
 }
 
-/** One of each of these rules in addition to the first limit. */
+/** A request under the first limit and one of each of these rules. */
 function underRules(...ruleIds: string[]): AllowRequest {
   return joint({ further: ruleIds.map((ruleId, i) => ({ userId: `user${i}`, ruleId })) });
 }
@@ -51,7 +51,7 @@ function left(machine: Harness): number[] {
 }
 
 describe('a request under several limits', () => {
-  it('is charged under each of them, and told by the one with least remaining', () => {
+  it('is charged to each of them, and reports the one with least remaining', () => {
     const limiter = harness();
     const decision = limiter.one(joint());
     expect(decision).toMatchObject({ allowed: true, ruleId: 'second', limit: 2, remaining: 1 });
@@ -63,7 +63,7 @@ describe('a request under several limits', () => {
     expect(left(limiter)).toEqual([1, 2, 3]);
   });
 
-  it('waits as long as the slowest of its limits asks for, whichever it is told by', () => {
+  it('waits for the slowest of its limits, also if it reports another one', () => {
     const limiter = new Harness();
     const queue = {
       id: 'queue',
@@ -117,7 +117,7 @@ describe('a request under several limits', () => {
     expect(decisions[8]?.decided.position).toBe(8);
   });
 
-  it('is refused as a whole by a rule that is not there', () => {
+  it('is refused as a whole by an unknown rule', () => {
     const limiter = harness();
     const further = [
       { userId: 'ada', ruleId: 'minute' },
@@ -127,7 +127,7 @@ describe('a request under several limits', () => {
     expect(left(limiter)).toEqual([2, 3, 5]);
   });
 
-  it('is granted under all limits or none if there is room for only some of them', () => {
+  it('is granted under no limit if the state has memory for only some of them', () => {
     const limiter = new Harness();
     const capacity = tableOf(1, RULES, { partitionBytesMax: 4_096 });
     limiter.rules(capacity);
@@ -154,7 +154,7 @@ describe('a request under several limits', () => {
     expect(Math.max(...bytes)).toBeLessThanOrEqual(4_096);
   });
 
-  it('states no more rules than there is room for, but one rule any number of times', () => {
+  it('states no more rules than its key has room for, but one rule any number of times', () => {
     const limiter = harness();
     const [one, other] = [statedRuleId(300, 60_000), statedRuleId(400, 60_000)];
     limiter.one({ userId: 'user0', ruleId: one });
@@ -277,7 +277,7 @@ describe('a request under several limits, with an id', () => {
 });
 
 describe('the entry of requests under several limits', () => {
-  it('is read as it was written', () => {
+  it('decodes to the same requests', () => {
     const requests = [
       { userId: 'bob' },
       joint({ requestId: 'r1', timestampMillis: 5 }),
@@ -294,7 +294,7 @@ describe('the entry of requests under several limits', () => {
     ['a limit twice', [{ userId: 'ada', ruleId: 'second' }], /different/],
     ['a limit of no rule', [{ userId: 'ada', ruleId: '' }], /texts are not empty/],
     ['too many', Array.from({ length: 16 }, (_, i) => ({ userId: `u${i}`, ruleId: 'minute' })), /at most 16/],
-  ])('holds not %s', (_, further, message) => {
+  ])('refuses %s', (_, further, message) => {
     expect(() => decodeCommand(entryOf([joint({ further })]))).toThrow(message);
   });
 

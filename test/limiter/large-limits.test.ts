@@ -1,4 +1,6 @@
-/** Fixed windows with limits in the billions: counted exactly, kept in snapshots, and harmless to other meters. */
+/**
+ * Fixed windows with limits in the billions: counted exactly, kept in snapshots, and without effect on other meters.
+ */
 import { describe, expect, it } from 'vitest';
 import { COST_MAX } from '../../src/api/request.ts';
 import { FIXED_LIMIT_MAX, LIMIT_MAX, type Rule, type RuleMeter } from '../../src/api/rule.ts';
@@ -24,7 +26,7 @@ function spent(rule: Rule, left: number): Harness {
 }
 
 describe('a limit in the billions', () => {
-  it('is granted to the last unit, and reported', () => {
+  it('can be granted to the last unit, and is reported', () => {
     const harness = spent(LARGE, 2);
     const reported = [1, 2, 3].map((i) => harness.one({ userId: 'ada', requestId: `q${i}` }));
     expect(reported.map(({ allowed, limit, remaining }) => [allowed, limit, remaining])).toEqual([
@@ -34,7 +36,7 @@ describe('a limit in the billions', () => {
     ]);
   });
 
-  it('survives a snapshot, and so do the remembered answers under it', () => {
+  it('survives a snapshot, as do its remembered answers', () => {
     const harness = spent(LARGE, 10);
     const granted = harness.one({ userId: 'ada', requestId: 'q' });
     const hash = harness.machine.hash();
@@ -45,7 +47,7 @@ describe('a limit in the billions', () => {
   });
 
   it.each(['slidingLog', 'slidingCounter', 'tokenBucket', 'leakyBucket'] as const)(
-    'is refused for a %s, and what a key was granted under it counts there until the window is over',
+    "is refused for a %s, which counts a key's earlier grants until their window is over",
     (meter: RuleMeter) => {
       expect(() => validateRule({ ...LARGE, meter, limit: LIMIT_MAX + 1 }, 'rule')).toThrow(InvalidRuleError);
       const harness = spent(LARGE, 0);
@@ -59,7 +61,7 @@ describe('a limit in the billions', () => {
   );
 
   it.each(['slidingLog', 'slidingCounter', 'tokenBucket', 'leakyBucket', 'fixedWindow'] as const)(
-    'fills a new window of a %s, and survives a snapshot',
+    'fills a new window with the meter %s, and survives a snapshot',
     (meter: RuleMeter) => {
       const harness = new Harness();
       const hour = { windowMillis: 3_600_000, clock: 'cluster', of: 'r' } as const;
@@ -90,7 +92,7 @@ describe('a caller whose timestamps run ahead, under a large limit and a short w
     return harness;
   }
 
-  it('is refused a cost that its log cannot add up, instead of stopping every node', () => {
+  it('is refused a cost that would overflow the sum of its log, and no node stops', () => {
     const harness = ahead();
     const timestampMillis = harness.nowMillis + GRANTS + 1;
     const request = { userId: 'ada', cost: COST_MAX, timestampMillis };
@@ -106,7 +108,7 @@ describe('a caller whose timestamps run ahead, under a large limit and a short w
     expect(harness.one({ userId: 'ada', cost: COST_MAX, timestampMillis }).allowed).toBe(true);
   });
 
-  it('is refused the same in a new window that inherits all of it', () => {
+  it('is refused that cost also in a new window that inherits the grants', () => {
     const harness = ahead();
     const rest = 2 ** 32 - 1 - GRANTS * COST_MAX;
     harness.one({ userId: 'ada', cost: rest, timestampMillis: harness.nowMillis + GRANTS + 1 });

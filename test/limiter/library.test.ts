@@ -19,7 +19,7 @@ describe('the library', () => {
     expect([0, 9_999, 10_000].map((t) => slow.allow('ada', t))).toEqual([true, false, true]);
   });
 
-  it('has a leaky bucket that queues, and drops what does not fit (004-05, 004-10)', () => {
+  it('has a leaky bucket that queues requests, and drops those that do not fit (004-05, 004-10)', () => {
     const bucket = new LeakyBucket(2, 1_000, { burst: 1, queue: 2 });
     expect([0, 0, 0, 0].map((t) => bucket.waitMillis('ada', t))).toEqual([0, 500, 1_000, undefined]);
     expect([499, 500].map((t) => bucket.allow('ada', t))).toEqual([false, true]);
@@ -28,7 +28,7 @@ describe('the library', () => {
     expect([0, 0, 1].map((t) => narrow.waitMillis('ada', t))).toEqual([0, undefined, 0]);
   });
 
-  it('has a fixed window that begins anew with each minute (004-06)', () => {
+  it('has a fixed window that begins with each full minute (004-06)', () => {
     const quota = new FixedWindow(2, 60_000);
     expect([59_998, 59_999, 59_999, 60_000].map((t) => quota.allow('ada', t))).toEqual([
       true,
@@ -38,7 +38,7 @@ describe('the library', () => {
     ]);
   });
 
-  it('has a sliding window counter: 5 before and 3 now are 6 of 7, and one more is allowed (004-08)', () => {
+  it('has a sliding window counter: with 5 in the last window and 3 in this one, 6 of 7 are spent and one more is allowed (004-08)', () => {
     const limiter = new SlidingWindowCounter(7, 60_000);
     expect([limiter.allow('ada', 30_000, 5), limiter.allow('ada', 77_000, 3)]).toEqual([true, true]);
     expect([78_000, 78_000].map((t) => limiter.allow('ada', t))).toEqual([true, false]);
@@ -53,13 +53,13 @@ describe('the library', () => {
     expect([1, 10_000, 10_001].map((t) => exact.allow('ada', t))).toEqual([true, false, true]);
   });
 
-  it('keeps no grant for longer than its window, however much is granted', () => {
+  it('keeps no grant for longer than its window, even if very many are made', () => {
     const log = new SlidingWindowLog(1_000_000, 1);
     for (let i = 0; i < 5_000; i += 1) expect(log.allow('ada', 1_700_000_000_000 + i, 1_000_000)).toBe(true);
     expect(log.allow('ada', 1_700_000_004_999)).toBe(false);
   });
 
-  it('has buckets as rules have them: a burst of the limit, no queue, and nothing at all under a limit of 0', () => {
+  it('has buckets with the defaults of rules: a burst of the limit, no queue, and no grants under a limit of 0', () => {
     const bucket = new TokenBucket(2, 1_000);
     expect([0, 0, 0, 500].map((t) => bucket.allow('ada', t))).toEqual([true, true, false, true]);
     const leaky = new LeakyBucket(2, 1_000);
@@ -68,7 +68,7 @@ describe('the library', () => {
       expect([0, 60_000].map((t) => closed.allow('ada', t))).toEqual([false, false]);
   });
 
-  it('forgets users to whom nothing counts', () => {
+  it('forgets users whose grants no longer count', () => {
     for (const [limiter, idleAt] of [
       [new TokenBucket(2, 1_000, { burst: 4 }), 600],
       [new LeakyBucket(2, 1_000, { burst: 1, queue: 3 }), 600],

@@ -43,13 +43,13 @@ class Node {
 
 const MINUTE = limitsOf('windows: { limit: 10, per: minute }');
 
-/** Of so many users. */
+/** The limits of this many users. */
 function keys(count: number, from = 0): (readonly MatchedLimit[])[] {
   return Array.from({ length: count }, (_, i) => [{ ...MINUTE[0]!, userId: `user=${from + i}` }]);
 }
 
-describe('the share of a node', () => {
-  it.each(METERS)('is the limit by the nodes, rounded down, though the rule is kept as a %s', (meter) => {
+describe('the fraction of a limit that a node enforces', () => {
+  it.each(METERS)('is the limit divided by the number of nodes, rounded down, for the meter %s', (meter) => {
     const node = new Node();
     const burst = meter.endsWith('Bucket') ? ', burst: 100' : '';
     expect(node.granted(limitsOf(`windows: { limit: 11, per: minute }, meter: ${meter}${burst}`), 50)).toBe(
@@ -57,7 +57,7 @@ describe('the share of a node', () => {
     );
   });
 
-  it('may be nothing: then the wait is a window', () => {
+  it('may be 0: then the wait is a window', () => {
     const node = new Node();
     const wait = node.take(limitsOf('windows: { limit: 2, per: minute }'));
     expect(wait).toBeGreaterThanOrEqual(60_000);
@@ -65,13 +65,13 @@ describe('the share of a node', () => {
     expect(node.fractions.size).toBe(0);
   });
 
-  it('takes costs', () => {
+  it('counts costs', () => {
     const node = new Node();
-    const dear = limitsOf('windows: { limit: 10, per: minute }', 'ada', 2);
-    expect([node.granted(dear, 9), node.granted(MINUTE, 9)]).toEqual([1, 1]);
+    const expensive = limitsOf('windows: { limit: 10, per: minute }', 'ada', 2);
+    expect([node.granted(expensive, 9), node.granted(MINUTE, 9)]).toEqual([1, 1]);
   });
 
-  it('is taken under all windows or under none', () => {
+  it('is charged under all windows or none', () => {
     const node = new Node();
     const both = limitsOf('windows: [{ limit: 30, per: minute }, { limit: 6, per: hour }]');
     const short = limitsOf('windows: { limit: 30, per: minute }');
@@ -109,7 +109,7 @@ describe('the share of a node', () => {
     );
   });
 
-  it('is complete again after it was given back', () => {
+  it('is complete again after all grants were given back', () => {
     const node = new Node();
     expect(node.granted(MINUTE, 9)).toBe(3);
     node.now = 10_000;
@@ -120,7 +120,7 @@ describe('the share of a node', () => {
     expect(node.granted(MINUTE, 9)).toBe(3);
   });
 
-  it('never grants more in a rolling window than was kept, whenever the rest is given back', () => {
+  it('is never exceeded in a rolling window by grants that are not given back', () => {
     const steps = fc.array(
       fc.record({ pause: fc.double({ min: 0, max: 300, noNaN: true }), backAfter: fc.option(fc.nat(900)) }),
       { maxLength: 120 },
@@ -165,7 +165,7 @@ describe('the share of a node', () => {
 });
 
 describe('the keys of a node', () => {
-  it('have a limit each, and are bounded: one more is denied while all of them are in use', () => {
+  it('have a limit each, and are bounded in number: one more is denied while all are in use', () => {
     const node = new Node();
     const [hot, ...others] = keys(LOCAL_KEYS_MAX);
     expect(node.granted(hot!, 9)).toBe(3);
@@ -177,7 +177,7 @@ describe('the keys of a node', () => {
     expect([node.granted(hot!, 1), node.granted(more!, 1)]).toEqual([0, 0]);
   });
 
-  it('make room for others when they are idle', () => {
+  it('are replaced by others when they are idle', () => {
     const node = new Node();
     for (const each of keys(LOCAL_KEYS_MAX)) node.take(each);
     node.now = 30_000;
@@ -190,7 +190,7 @@ describe('the keys of a node', () => {
     expect(node.granted(busy!, 9)).toBe(2);
   });
 
-  it('make room for others again and again, also if all were idle before', () => {
+  it('are replaced by others again and again, also if all were idle before', () => {
     const node = new Node();
     for (const each of keys(LOCAL_KEYS_MAX)) node.take(each);
     node.now = 60_000;
@@ -214,8 +214,8 @@ function take(fractions: LocalLimits, cost: number, now: number): number {
   return fractions.take([{ name: 'ada', limit: 3, windowMillis: 1_000, cost }], now);
 }
 
-describe('a share', () => {
-  it('counts costs, and reports when that much is free again', () => {
+describe('the window of a node', () => {
+  it('counts costs, and reports when a cost is free again', () => {
     const fractions = new LocalLimits();
     expect([take(fractions, 2, 0), take(fractions, 1, 400)]).toEqual([0, 0]);
     expect([1, 3, 4].map((cost) => take(fractions, cost, 500))).toEqual([500, 900, 1_000]);

@@ -1,4 +1,4 @@
-/** The two forms of a sliding log: outside the log itself neither the form nor a change of it may be noticeable. */
+/** The two forms of a sliding log: neither the form nor a change of it may affect the log's answers. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LogRuns, NARROW, WIDE } from '../../src/limiter/meters/log-runs.ts';
@@ -24,7 +24,7 @@ function demand(t: number, cost = 1, windowMillis = WINDOW): Demand {
 class Model {
   runs: KeyRun[] = [];
 
-  /** May this grant be recorded at all? */
+  /** True if this grant can be recorded. */
   takes(t: number, cost: number, keptMillis: number): boolean {
     return this.#sum(this.#kept(t, keptMillis)) + cost <= RECORDED_COST_MAX;
   }
@@ -128,7 +128,7 @@ class Shadow {
     return Math.max(1, (RECORDED_COST_MAX - 2 - log.spentBeforeHead - log.recordedCost) >>> 0);
   }
 
-  /** The key goes and another comes; the last log moves into its slot. */
+  /** The key is removed and another one added; the last log moves into the free slot. */
   remove(slot: number): void {
     this.logs.remove(slot);
     this.models[slot] = this.models.at(-1)!;
@@ -148,7 +148,7 @@ class Shadow {
     this.#saw(`copy ${form}`);
   }
 
-  /** All questions to a log, and their expected answers. */
+  /** All answers of the logs at time `t`, and the expected ones. */
   answers(t: number): { readonly given: readonly unknown[]; readonly expected: readonly unknown[] } {
     const given: unknown[] = [this.size.bytes];
     const expected: unknown[] = [this.models.reduce((sum, { runs }) => sum + runs.length, 0) * RUN_BYTES];
@@ -171,7 +171,7 @@ class Shadow {
     return { given, expected };
   }
 
-  /** The present contents of the copies, and what is read from them. */
+  /** The present contents of the copies, and the expected ones. */
   reread(): { readonly given: readonly unknown[]; readonly expected: readonly unknown[] } {
     const given: unknown[] = [];
     const expected: unknown[] = [];
@@ -254,7 +254,7 @@ describe('a log that changes its form', () => {
     expect(forms([[WINDOW * 3, 5], [WINDOW * 5, 1]])).toEqual([WIDE, NARROW]); // prettier-ignore
   });
 
-  it('copies a run once at most into either form, however often dear grants come', () => {
+  it('copies a run at most once into each form, even if expensive grants come often', () => {
     const logs = new SlidingLogs(new StateSize());
     logs.add();
     const log = new LogRuns();
@@ -262,7 +262,7 @@ describe('a log that changes its form', () => {
     const grants = 20_000;
     for (let i = 0; i < grants; i += 1) {
       const { form, count } = logs.open(0, log);
-      // An expensive grant as soon as the one before has left.
+      // An expensive grant as soon as the previous one has left the window.
       logs.grant(0, demand(START + i, form === NARROW ? 2 : 1));
       if (logs.open(0, log).form !== form) copied += count;
     }

@@ -1,4 +1,4 @@
-/** Lost history: what was granted after a backup is not granted again within its window. */
+/** Lost history: cost that was granted after a backup is not granted again within its window. */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand, encodeHistoryBegins, encodeHistoryLost } from '../../src/limiter/log/command.ts';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
@@ -16,7 +16,7 @@ function begin(harness: Harness, wallMillis = harness.nowMillis): void {
   harness.machine.apply(decodeCommand(encodeHistoryBegins(wallMillis)), harness.next());
 }
 
-/** A state that another machine continues from. */
+/** A state from which another machine continues. */
 function restored(harness: Harness): Harness {
   const copy = new Harness();
   restoreInto(copy.machine, snapshotOf(harness.machine));
@@ -52,7 +52,7 @@ describe('lost history', () => {
     expect([harness.allows('ada'), harness.allows('grace')]).toEqual([true, true]);
   });
 
-  it('is reported as the reason of a denial, with the time until it is over, and then no longer', () => {
+  it('is reported as the reason of a denial, with the remaining time, and no longer when it is over', () => {
     const harness = harnessWith({ clock: 'cluster', limit: 1 }, { clock: 'cluster', windowMillis: 5_000 });
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
     lose(harness);
@@ -64,7 +64,7 @@ describe('lost history', () => {
       restoredMillis: WINDOW_MILLIS - 400,
       retryAfterMillis: WINDOW_MILLIS - 400,
     });
-    // The rule with the longest reach decides.
+    // The rule with the longest window decides.
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(5_001 - 400);
     const keyStatus = harness.machine.peek({ ask: 'peek', userId: 'ada' }, harness.nowMillis);
     expect(keyStatus?.limits.map(({ restoredMillis }) => restoredMillis)).toEqual([
@@ -88,7 +88,7 @@ describe('lost history', () => {
     expect([denial.allowed, 'restoredMillis' in denial]).toEqual([false, false]);
   });
 
-  it('is the reason if the limit with the longest wait has it', () => {
+  it('is the reason if the limit with the longest wait denies because of it', () => {
     const harness = harnessWith({ clock: 'cluster' }, { clock: 'cluster', windowMillis: 5_000 });
     const [short, long] = harness.machine.ruleTable?.rules.map(({ id }) => id) ?? [];
     const further = [{ userId: 'ip', ruleId: long ?? '' }];
@@ -210,7 +210,7 @@ describe('lost history', () => {
     const again = harness.one(request);
     expect(again.allowed).toBe(true);
     expect(harness.one(request)).toEqual(again);
-    // The old grant goes with the next grants, although its horizon is far away.
+    // The old grant is forgotten with the next grants, although its horizon is far away.
     expect(harness.machine.stats().requestIds).toBe(1);
   });
 

@@ -1,5 +1,5 @@
 /**
- * The memory held follows what is remembered, regardless of which keys stay or leave, and nothing else depends on it.
+ * Memory is in proportion to the remembered keys, whichever of them stay or leave, and no answer depends on it.
  */
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -37,14 +37,14 @@ function sweep(harness: Harness, times: number): void {
 }
 
 describe('the memory of a state', () => {
-  it('users that stay do not keep the memory of those that left', async () => {
+  it('does not grow with users that left, if others stay', async () => {
     const CAP = 1_536 << 10;
     const before = await heldBytes();
     const harness = new Harness();
     const rule = { limit: 1_000, windowMillis: WINDOW_MILLIS, clock: 'cluster' } as const;
     harness.rules(tableOf(1, [rule], { partitionBytesMax: CAP }));
     const stayed: string[] = [];
-    /** Adds users until there is no room. All names of one round have the same length, and so have the logs. */
+    /** Adds users until the state is full. All names of one round have the same length, and so have the logs. */
     const flood = (nameBytes: number, runs: number): void => {
       const perSlab = Math.floor(SLAB_BYTES / UNIT_BYTES / Math.max(roomOf(nameBytes / 8), roomOf(runs)));
       for (let users = 0; ; users += BATCH) {
@@ -81,7 +81,7 @@ describe('the memory of a state', () => {
     expect((await heldBytes()) - before).toBeLessThan(harness.machine.stateBytes * 2 + 500_000);
   });
 
-  it('blocks that stay leave at most one and a half slabs of each size unused', () => {
+  it('has at most one and a half slabs of each block size unused', () => {
     const sizes = [1, 2, 6, 16, 48, 128];
     const addresses = new Map<number, number>();
     const pool = new BlockPool((owner, address) => addresses.set(owner, address));
@@ -103,7 +103,7 @@ describe('the memory of a state', () => {
     expect(pool.byteLength).toBeLessThan(inUse * 4);
   });
 
-  it('a further grant of cost 1 takes eight bytes at most, whatever the room that is left over', async () => {
+  it('grows by at most eight bytes with a further grant of cost 1', async () => {
     const keys = 5_000;
     const logs = new SlidingLogs(new StateSize());
     for (let slot = 0; slot < keys; slot += 1) logs.add();
@@ -127,7 +127,7 @@ describe('the memory of a state', () => {
     expect(logs.newestMillis(keys - 1)).toBe(START + 40);
   });
 
-  it('an index keeps no buckets of rows that left', async () => {
+  it('has no index buckets for rows that left', async () => {
     const before = await heldBytes();
     const rows = new Rows(2, 64);
     const index = new LinearIndex(rows, { hash: 0, next: 1 });
@@ -140,7 +140,7 @@ describe('the memory of a state', () => {
     expect(index.size).toBe(1);
   });
 
-  it('a snapshot continues with a log that was moved in the middle of being written', () => {
+  it('may be moved while a snapshot writes a log: the snapshot continues with the moved log', () => {
     const harness = harnessWith({ limit: 700, windowMillis: 10_000 });
     const ask = (userId: string, times: number, gapMillis = 1): void => {
       for (let i = 0; i < times; i += 1) {
@@ -160,12 +160,12 @@ describe('the memory of a state', () => {
     harness.nowMillis = START + 11_000;
     sweep(harness, 1);
     expect(harness.machine.stats()).toMatchObject({ keys: 4 });
-    // Takes the place of the log.
+    // This takes the former place of the log.
     ask('new', 700, 2);
     expect([...chunks, ...chunksOf(snapshot)]).toEqual(expected);
   });
 
-  it('is invisible: replicas with another memory layout give the same answers and snapshots', () => {
+  it('does not affect results: replicas with another memory layout give the same answers and snapshots', () => {
     const step = fc.record({
       gap: fc.constantFrom(0, 1, 7, 400, 1_500),
       user: fc.nat(60),

@@ -5,7 +5,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import { windowEnd, windowStart } from '../../src/limiter/meters/aligned-window.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
-/** Requests of one user at times of its own, from the first multiple of a day on. */
+/** Requests of one user at the given times after a multiple of a day. */
 const DAY = 86_400_000;
 const MIDNIGHT = START - (START % DAY);
 
@@ -28,15 +28,17 @@ function answers(harness: Harness, afterMillis: readonly number[]): boolean[] {
 }
 
 describe('a sliding counter', () => {
-  // 004-08: 7 per minute, 5 in the minute before, 3 in this one, 30 % of it over: 3 + 5 * 70 % = 6.5, rounded down to
+  // 004-08: 7 per minute, 5 in the minute before, 3 in this one, of which 30 % have passed: 3 + 5 * 70 % = 6.5, rounded
+  // down to
   // 6.
-  it('counts five before and three now as six, thirty percent into the window: one more is allowed, then none', () => {
+  it('counts 5 in the last window and 3 in this one as 6, after 30 % of the window: one more is allowed, then none', () => {
     const harness = harnessWith(rule('slidingCounter', 7, 60_000));
     expect(asks(harness, 30_000, 5).allowed).toBe(true);
     expect(asks(harness, 77_000, 3).allowed).toBe(true);
     expect(asks(harness, 78_000, 2)).toMatchObject({ allowed: false, remaining: 7 - 6 });
     expect(asks(harness, 78_000)).toMatchObject({ allowed: true, remaining: 0 });
-    // 4 + 5 * 70 % = 7.5. One more fits when that is below 7, so the fraction of the previous minute below 3: from
+    // 4 + 5 * 70 % = 7.5. One more fits when the sum is below 7, so the previous minute must count for less than 3:
+    // from
     // 24,001 ms on.
     expect(asks(harness, 78_000)).toMatchObject({ allowed: false, remaining: 0, retryAfterMillis: 6_001 });
     expect(answers(harness, [84_000, 84_001])).toEqual([false, true]);
@@ -44,9 +46,9 @@ describe('a sliding counter', () => {
 });
 
 describe('a fixed window', () => {
-  // 004-06: a quota that starts anew at the end of a unit; 000-34: it lets up to twice the limit through around that
+  // 004-06: a quota that starts again at the end of a unit; 000-34: it lets up to twice the limit through around that
   // moment.
-  it('begins anew with each minute, whenever the first request came', () => {
+  it('begins with each full minute, not with the first request', () => {
     const harness = harnessWith(rule('fixedWindow', 2, 60_000));
     expect(asks(harness, 59_998, 2)).toMatchObject({ allowed: true, retryAfterMillis: 2, resetMillis: 2 });
     expect(answers(harness, [59_999, 60_000, 60_000, 60_001])).toEqual([false, true, true, false]);
@@ -82,7 +84,7 @@ describe('a fixed window', () => {
 
 describe('a token bucket', () => {
   // 001-15 and 004-04: size 4, refilled with 2 per second, full at the start.
-  it('of four, refilled with two per second, has four at once and one more every half second', () => {
+  it('of four tokens, refilled with two per second, grants four at once and one more every half second', () => {
     const harness = harnessWith(rule('tokenBucket', 2, 1_000, { burst: 4 }));
     expect(answers(harness, [0, 0, 0, 0, 0])).toEqual([true, true, true, true, false]);
     expect(asks(harness, 0)).toMatchObject({ retryAfterMillis: 500, resetMillis: 2_000, remaining: 0 });
@@ -90,7 +92,7 @@ describe('a token bucket', () => {
     expect(asks(harness, 60_000)).toMatchObject({ allowed: true, remaining: 3 });
   });
 
-  it('takes costs, and never one that is above its size', () => {
+  it('grants costs, but none above its size', () => {
     const harness = harnessWith(rule('tokenBucket', 2, 1_000, { burst: 4 }));
     expect(asks(harness, 0, 5)).toMatchObject({ allowed: false, retryAfterMillis: 1_000 });
     expect(asks(harness, 0, 3)).toMatchObject({ allowed: true, remaining: 1 });
@@ -98,7 +100,7 @@ describe('a token bucket', () => {
     expect(asks(harness, 1_000, 3).allowed).toBe(true);
   });
 
-  it('loses no part of a token to rounding, even at odd rates', () => {
+  it('loses no fraction of a token to rounding, even at odd rates', () => {
     const harness = harnessWith(rule('tokenBucket', 7, 1_000, { burst: 1 }));
     let granted = 0;
     for (let t = 0; t <= 10_000; t += 1) if (asks(harness, t).allowed) granted += 1;
@@ -127,7 +129,7 @@ describe('a token bucket', () => {
 
 describe('a leaky bucket', () => {
   // 004-05: a queue of fixed size and drain rate; 004-10: requests over the limit are queued, dropped or refused.
-  it('lets one go on every half second, lets three wait, and denies who comes then', () => {
+  it('lets one request proceed every half second, lets three wait, and denies further ones', () => {
     const harness = harnessWith(rule('leakyBucket', 2, 1_000, { burst: 1, queue: 3 }));
     const decisions = [0, 0, 0, 0, 0].map(() => asks(harness, 0));
     expect(decisions.map(({ allowed, waitMillis }) => (allowed ? (waitMillis ?? 0) : 'denied'))).toEqual([
@@ -168,7 +170,7 @@ describe('a sliding log by granules', () => {
     expect(harness.machine.stats().grants).toBe(61);
   });
 
-  it('counts a grant up to a granule longer, and judges every request at its own time', () => {
+  it('counts a grant at most one granule too long, and judges every request at its own time', () => {
     const harness = harnessWith(rule(undefined, 1, 10_000, { granularityMillis: 1_000 }));
     expect(asks(harness, 1)).toMatchObject({
       allowed: true,
@@ -182,7 +184,7 @@ describe('a sliding log by granules', () => {
     expect(answers(harness, [10_999, 11_000])).toEqual([false, true]);
   });
 
-  it('does not hold a request in group time until a stamp in the future', () => {
+  it('does not make a request in group time wait for a granule in the future', () => {
     const harness = harnessWith({
       ...rule(undefined, 2, 60_000, { granularityMillis: 10_000 }),
       clock: 'cluster',
@@ -204,7 +206,7 @@ describe('a rule that changes its meter', () => {
     harness.rules(tableOf(2, [bucket]));
     expect(asks(harness, 0, 2)).toMatchObject({ allowed: false, remaining: 1, retryAfterMillis: 10_000 });
     expect(asks(harness, 0)).toMatchObject({ allowed: true, remaining: 0, resetMillis: 10_000 });
-    // Its own token is back by then; the two earlier ones are not.
+    // By then its own token is back; the two grants of the old meter still count.
     expect(answers(harness, [9_999, 9_999, 10_000, 10_000, 10_000])).toEqual([
       true,
       false,
@@ -228,7 +230,7 @@ describe('a rule that changes its meter', () => {
     asks(harness, 0, 2);
     harness.rules(tableOf(2, [bucket]));
     expect(asks(harness, 0)).toMatchObject({ allowed: true, resetMillis: 10_000 });
-    // A third of the bucket flows in.
+    // A third of the bucket has flowed in.
     expect(harness.one({ userId: 'bob', timestampMillis: START })).toMatchObject({
       allowed: true,
       resetMillis: 3_334,
@@ -260,7 +262,7 @@ describe('a rule that changes its meter', () => {
     expect(other.machine.hash()).toBe(harness.machine.hash());
   });
 
-  it('lets no late request get around what the old meter forgot', () => {
+  it('grants no late request in the window of grants that the old meter forgot', () => {
     const harness = harnessWith(log);
     harness.one({ userId: 'ada', timestampMillis: START, cost: 3 });
     harness.nowMillis += 200_000;

@@ -1,4 +1,4 @@
-/** The guarantee of each meter, as stated in its comment, checked on random histories granted by the state machine. */
+/** The guarantee in the comment of each meter, checked on random histories granted by the state machine. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { Random } from '../sim/random.ts';
@@ -11,7 +11,7 @@ const WINDOW = 1_000;
 interface Grant {
   readonly t: number;
   readonly cost: number;
-  /** When the request may proceed. */
+  /** The time at which the request may proceed. */
   readonly goesOn: number;
 }
 
@@ -33,7 +33,7 @@ function intervals(grants: readonly Grant[], time: (grant: Grant) => number) {
 
 type Guarantee = (rule: Rule, grants: readonly Grant[]) => boolean;
 
-/** No window at any position holds more. */
+/** No window at any position holds more than the limit. */
 const rolling: Guarantee = ({ limit }, grants) =>
   intervals(grants, ({ t }) => t).every(({ first, last, cost }) => last - first >= WINDOW || cost <= limit);
 
@@ -53,7 +53,7 @@ const approximate: Guarantee = (rule, grants) =>
     return last - first >= WINDOW || (cost <= rule.limit + fraction && cost <= 2 * rule.limit);
   });
 
-/** In exact fractions: `limit` flows in per window. */
+/** In exact fractions: `limit` tokens flow in per window. */
 const flow =
   (time: (grant: Grant) => number, size: (rule: Rule) => number): Guarantee =>
   (rule, grants) =>
@@ -87,7 +87,7 @@ const METERS: readonly (readonly [string, Partial<Rule>, Guarantee])[] = [
   ['a leaky bucket', { meter: 'leakyBucket', burst: 2, queue: 5 }, queued],
 ];
 
-/** @param isSingle for queues, the costs one by one: no more may proceed at once than the burst */
+/** @param isSingle for queues, each cost alone: no more may proceed at once than the burst */
 function granted(rule: Partial<Rule>, seed: number, isSingle: boolean): Grant[] {
   const random = new Random(seed);
   const harness = harnessWith({ id: 'r', windowMillis: WINDOW, ...rule });

@@ -1,5 +1,5 @@
 /**
- * Each meter compared with a naive model on random histories: costs, bursts, edges of windows, time that stands still,
+ * Each meter compared with a naive model on random histories: costs, bursts, edges of windows, time that stops,
  * runs back and jumps, rule changes, and a snapshot in the middle. To repeat a history that fails: `METER_SEED=n npx
  * vitest run test/limiter/meter-histories.test.ts`.
  */
@@ -70,7 +70,7 @@ function widened(windowMillis: number): number {
   return Math.ceil((windowMillis * 1_000_600) / 1_000_000) + 1;
 }
 
-/** The next time to ask about, often one where something may change. */
+/** The next time to ask about, often one at which an answer may change. */
 function nextMillis(random: Random, asked: number, { windowMillis, granularityMillis = 1 }: Rule): number {
   const span = random.pick([windowMillis, granularityMillis, widened(windowMillis)]);
   const jump = random.pick(['none', 'none', 'little', 'part', 'edge', 'window', 'back', 'far'] as const);
@@ -112,7 +112,7 @@ class Key {
     const out = snapshotWriter();
     const view = this.meter.view();
     view.show(0);
-    if (view.write(out, 1_000, 0) !== 0) throw new Error('it does not end with its first part');
+    if (view.write(out, 1_000, 0) !== 0) throw new Error('a meter of one key has more than one part');
     return out.take();
   }
 
@@ -123,7 +123,7 @@ class Key {
     input.load(written);
     this.meter = this.#empty();
     const isWhole = this.meter.read(0, input, 1_000, 0) === 0 && input.isAtEnd;
-    if (!isWhole) throw new Error('it is not read to its end');
+    if (!isWhole) throw new Error('the snapshot of the meter has unread bytes');
     mustBeSame(this.written, written);
   }
 }
@@ -200,7 +200,7 @@ function play(seed: number, draw: Draw): number {
 }
 
 describe.each(METERS)('%s', (_, draw) => {
-  it(`decides ${HISTORIES} histories as a naive model does, and goes on from a snapshot`, () => {
+  it(`decides ${HISTORIES} histories as a naive model does, also from a snapshot on`, () => {
     const only = process.env['METER_SEED'];
     const seeds = only === undefined ? Array.from({ length: HISTORIES }, (__, i) => i + 1) : [Number(only)];
     let grants = 0;

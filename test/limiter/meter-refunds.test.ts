@@ -1,6 +1,6 @@
 /**
- * Refunds for each meter, on random histories: the meter is as if that much less had been granted, and gives back no
- * more than still counted. To repeat a history that fails: `METER_SEED=n npx vitest run
+ * Refunds for each meter, on random histories: the meter behaves as if less had been granted, and gives back no
+ * more than the part that still counted. To repeat a history that fails: `METER_SEED=n npx vitest run
  * test/limiter/meter-refunds.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
@@ -63,7 +63,7 @@ interface Granted {
   isRefunded: boolean;
 }
 
-/** As if that much less had been granted from the start. */
+/** A model to which that much less was granted from the start. */
 function without(rule: Rule, granted: readonly Granted[]): NaiveMeter {
   const naive = naiveMeterOf(rule);
   for (const { demand, back } of granted) naive.grant(demand, demand.cost - back);
@@ -71,7 +71,7 @@ function without(rule: Rule, granted: readonly Granted[]): NaiveMeter {
 }
 
 /**
- * For a bucket, what is left after draining all the time. For other meters everything, because what is out does not
+ * For a bucket, the cost that has not drained. For other meters the whole cost, because grants that are out do not
  * count.
  */
 function givenBack({ meter, limit, windowMillis }: Rule, { demand }: Granted, newestMillis: number): number {
@@ -92,7 +92,8 @@ function restored(rule: Rule, bytes: Uint8Array): Meter {
   const meter = emptyMeter(rule);
   const input = snapshotReader();
   input.load(bytes);
-  if (meter.read(0, input, 1_000, 0) !== 0 || !input.isAtEnd) throw new Error('it is not read to its end');
+  if (meter.read(0, input, 1_000, 0) !== 0 || !input.isAtEnd)
+    throw new Error('the snapshot of the meter has unread bytes');
   return meter;
 }
 
@@ -116,7 +117,7 @@ function compare(meter: Meter, naive: NaiveMeter, wanted: Demand): void {
   if (said.join() !== must.join()) throw new Error(`[${said.join()}], must be [${must.join()}]`);
 }
 
-/** Returns how much was given back. */
+/** Returns the cost that was given back. */
 function play(seed: number, draw: (random: Random) => Rule): number {
   const random = new Random(seed);
   const rule = draw(random);
@@ -153,7 +154,7 @@ function play(seed: number, draw: (random: Random) => Rule): number {
 }
 
 describe.each(METERS)('%s', (_, draw) => {
-  it(`is after refunds what it would be without what they gave back, in ${HISTORIES} histories`, () => {
+  it(`is after refunds as if the refunded cost had never been granted, in ${HISTORIES} histories`, () => {
     const only = process.env['METER_SEED'];
     const seeds = only === undefined ? Array.from({ length: HISTORIES }, (__, i) => i + 1) : [Number(only)];
     let back = 0;

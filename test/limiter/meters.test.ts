@@ -1,6 +1,6 @@
 /**
- * The rules that every implementation of `Meter` must keep to. A new meter is a line in `METERS`; `naive-meters.ts`
- * says what it counts.
+ * The rules that every implementation of `Meter` must keep. A new meter is a line in `METERS`; `naive-meters.ts`
+ * defines its count.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ const METERS: readonly (readonly [string, Rule])[] = [
   ['a fixed window', { ...RULE, meter: 'fixedWindow' }],
   ['a fixed window of a month', { ...RULE, meter: 'fixedWindow', calendar: 'month' }],
   ['a token bucket', { ...RULE, meter: 'tokenBucket', burst: 4 }],
-  ['a token bucket that flows in odd parts', { ...RULE, meter: 'tokenBucket', windowMillis: 97 }],
+  ['a token bucket with an odd rate', { ...RULE, meter: 'tokenBucket', windowMillis: 97 }],
   ['a leaky bucket', { ...RULE, meter: 'leakyBucket', burst: 1, queue: 3 }],
 ];
 
@@ -55,7 +55,7 @@ class Shadow {
     this.meter.add();
   }
 
-  /** Grants what fits and passes each demand to `each` before. Returns the time of the last one. */
+  /** Passes each demand to `each`, then grants it if it fits. Returns the time of the last one. */
   run(steps: Asks, each: (demand: Demand, fits: boolean) => void = () => undefined): number {
     const { meter } = this;
     let asked = START;
@@ -73,7 +73,7 @@ class Shadow {
     return this.meter.newestMillis(0) > 0;
   }
 
-  /** All questions to a meter at time `t`. */
+  /** All answers of a meter at time `t`. */
   answers(slot: number, t: number): unknown[] {
     const { meter } = this;
     const at = Math.max(t, meter.newestMillis(slot));
@@ -91,7 +91,7 @@ class Shadow {
     });
   }
 
-  /** What a view writes, part by part, after pointing to another key before each part. */
+  /** The bytes that a view writes, part by part; before each part it points to another key. */
   written(show: (view: MeterView) => void): Uint8Array[] {
     const out = snapshotWriter();
     const chunks: Uint8Array[] = [];
@@ -110,7 +110,7 @@ describe.each(METERS)('%s', (_, rule) => {
   const capacity = capacityOf(rule);
   const demand = (t: number, cost: number): Demand => demandOf(rule, t, cost);
 
-  it('is not changed by a question, however far in the future', () => {
+  it('is not changed by a read at any time in the future', () => {
     fc.assert(
       fc.property(asks, (steps) => {
         const [one, other] = [new Shadow(rule), new Shadow(rule)];
@@ -143,7 +143,7 @@ describe.each(METERS)('%s', (_, rule) => {
     );
   });
 
-  it('counts nothing from when it is idle', () => {
+  it('counts nothing once it is idle', () => {
     fc.assert(
       fc.property(asks, (steps) => {
         const shadow = new Shadow(rule);
@@ -173,7 +173,7 @@ describe.each(METERS)('%s', (_, rule) => {
     );
   });
 
-  it('comes back from a snapshot, which is the same from its slot and from a copy', () => {
+  it('can be restored from a snapshot, which is the same from its slot and from a copy', () => {
     fc.assert(
       fc.property(asks, (steps) => {
         const shadow = new Shadow(rule);

@@ -1,6 +1,6 @@
 /**
  * A naive model of each meter, written as plainly as possible from the documentation: lists of grants, big integers,
- * the platform's calendar, and waits found by searching. It shares no code with the limiter.
+ * the platform's calendar, and waits found by searching. It uses no code of the limiter.
  */
 
 import type { Rule } from '../../src/api/rule.ts';
@@ -15,7 +15,7 @@ export interface NaiveDemand {
 
 export interface NaiveMeter {
   readonly newestMillis: number;
-  /** In units of cost, rounded as documented. */
+  /** The spent cost, rounded as documented. */
   spent(demand: NaiveDemand): number;
   grant(demand: NaiveDemand, cost: number): void;
 }
@@ -28,7 +28,7 @@ export function naiveCapacity({ limit, burst = limit, queue = 0 }: Rule): number
 export const WAIT_MILLIS_MAX = 2 ** 48;
 
 /**
- * How long after `t` at most `room` is spent, found by trying. The spent cost never rises by itself.
+ * The time after `t` from which at most `room` is spent, found by trying. Spent cost never rises by itself.
  *
  * @param guess tried first: it is the answer if it is long enough and one millisecond less is not
  */
@@ -131,7 +131,7 @@ class NaiveCounter implements NaiveMeter {
     this.newestMillis = t;
   }
 
-  /** After a change of the window, what was spent at the newest grant counts as granted then. */
+  /** After a change of the window, the cost spent at the newest grant counts as granted then. */
   #seenWith(windowMillis: number): readonly Grant[] {
     const before = this.#windowMillis;
     if (windowMillis === before || before === 0) return this.#grants;
@@ -140,7 +140,7 @@ class NaiveCounter implements NaiveMeter {
   }
 }
 
-/** This aligned window, and the one before by the fraction of it that a rolling window covers. */
+/** The cost in this aligned window, plus the fraction of the previous window that a rolling window covers. */
 function spentOf(grants: readonly Grant[], windowMillis: number, t: number): number {
   const inWindow = (windowsAgo: number): bigint =>
     BigInt(
@@ -171,7 +171,7 @@ class NaiveBucket implements NaiveMeter {
     this.newestMillis = demand.t;
   }
 
-  /** A part of a cost is what drains in a millisecond, divided by the limit. Rounded up when it is converted. */
+  /** The cost that drains in a millisecond, divided by the limit, is one part. Conversions round up. */
   #levelIn({ rule, t, windowMillis }: NaiveDemand): bigint {
     const carried = (this.#level * BigInt(windowMillis) + this.#parts - 1n) / this.#parts;
     const left = carried - BigInt(Math.max(1, rule.limit)) * BigInt(t - this.newestMillis);

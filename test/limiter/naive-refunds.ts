@@ -1,4 +1,4 @@
-/** A naive model of grants and refunds: a list of grants. It shares no code with the product. */
+/** A naive model of grants and refunds: a list of grants. It uses no code of the product. */
 
 interface Granted {
   readonly user: string;
@@ -45,7 +45,7 @@ export class NaiveRefunds {
       .reduce((sum, { cost }) => sum + cost, 0);
   }
 
-  /** How long until nothing is spent. */
+  /** The time until nothing is spent. */
   resetMillis(user: string, nowMillis: number): number {
     const counted = this.#grants.filter((grant) => grant.user === user && !grant.isRefunded);
     const ends = counted.map(({ atMillis }) => atMillis + this.#windowMillis - nowMillis);

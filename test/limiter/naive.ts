@@ -1,6 +1,6 @@
 /**
- * A naive model of the limiter, written as plainly as possible: lists of grants, filtered. Slow on purpose; it shares
- * no code with the limiter.
+ * A naive model of the limiter, written as plainly as possible: lists of grants, filtered. Slow on purpose; it uses
+ * no code of the limiter.
  */
 
 interface Grant {

@@ -1,6 +1,7 @@
 /**
- * Random rule documents and request histories: windows of a rule come, leave, come back and move, and every other
- * window keeps its count. The model consists of plain lists of grants and shares no code with the product.
+ * Random rule documents and request histories: windows of a rule are added, removed, restored and moved, and every
+ * other
+ * window keeps its count. The model consists of plain lists of grants and uses no code of the product.
  */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -22,13 +23,13 @@ interface Grant {
   readonly cost: number;
 }
 
-/** What one window knows of one key. */
+/** The grants of one key that one window knows. */
 interface Known {
-  /** Granted in the window, or certainly known to another one when the window was new. */
+  /** Grants in the window, and those that another window certainly knew when this one was new. */
   grants: readonly Grant[];
-  /** In addition, until it must be out: what other windows knew less certainly. */
+  /** Further grants that other windows may have known, until they must be out. */
   extra: Grant;
-  /** It has granted the key something since it came into force. */
+  /** True if the window has granted the key something since it came into force. */
   isTouched: boolean;
 }
 
@@ -36,7 +37,7 @@ const RULES = ['one', 'two'];
 const KEYS = ['ada', 'bob', 'eve'];
 /** No unit of time has any of these lengths. */
 const LENGTHS = [40, 90, 200, 500, 1_200];
-/** A named window always has the same length here. What a longer one cannot know is tested elsewhere. */
+/** A named window always has the same length here. Grants that a longer one cannot know are tested elsewhere. */
 const NAMED = new Map([
   ['peak', 90],
   ['office', 200],
@@ -59,7 +60,7 @@ function drawWindows(below: Below, rule: string): readonly Window[] {
   return drawn.length === 0 ? [{ id: `${rule}/200ms`, limit: 6, windowMillis: 200 }] : drawn;
 }
 
-/** The next document: limits stay, most windows too, in any order. */
+/** The next document: the same limits, and most windows, in any order. */
 function changed(below: Below, rule: string, before: readonly Window[]): readonly Window[] {
   const kept = before.filter(() => below(4) > 0);
   const added = drawWindows(below, rule).filter(
@@ -96,7 +97,7 @@ class Cluster extends Harness {
     this.rules(tableOf(this.#version, [...limiterRulesOf(read.definitions)]));
   }
 
-  /** What is spent in each window. */
+  /** The spent cost in each window. */
   spent(userId: string): Map<string, number> {
     const limits = this.machine.peek({ ask: 'peek', userId }, this.nowMillis)?.limits ?? [];
     return new Map(limits.map(({ ruleId, limit, remaining }) => [ruleId, limit - remaining]));
@@ -125,7 +126,7 @@ class Oracle {
     for (const key of KEYS) this.#of(id, key).isTouched = false;
   }
 
-  /** The least and the most that may be spent. */
+  /** The least and the most cost that may be spent. */
   spent({ id }: Window, key: string, t: number): readonly [number, number] {
     return [sum(this.#sure(id, key, t)), sum(this.#possible(id, key, t))];
   }
@@ -143,7 +144,7 @@ class Oracle {
     this.#known.set(`${id} ${key}`, known);
   }
 
-  /** What the window knows itself, and, if it is new, what is still in the window of another one that knows it. */
+  /** The window's own grants, and, if it is new, those that still count in another window that knows them. */
   #sure(id: string, key: string, t: number): readonly Grant[] {
     const { grants, isTouched } = this.#of(id, key);
     const others = isTouched ? [] : this.#others(id);
@@ -152,8 +153,8 @@ class Oracle {
   }
 
   /**
-   * The same with what is known less certainly: grants that left the window which knows them may or may not be
-   * forgotten there.
+   * The same, with uncertain grants: those that left the window that knows them may or may not be
+   * forgotten by it.
    */
   #possible(id: string, key: string, t: number): readonly Grant[] {
     const { isTouched } = this.#of(id, key);
@@ -196,7 +197,7 @@ function check(cluster: Cluster, oracle: Oracle, rules: ReadonlyMap<string, read
   }
 }
 
-describe('windows that come, leave and move', () => {
+describe('windows that are added, removed and moved', () => {
   it('lose no grant, and count none twice', () => {
     let grants = 0;
     forEachSeed(someSeeds(60, 20), (seed) => {
@@ -210,7 +211,7 @@ describe('windows that come, leave and move', () => {
         cluster.nowMillis += [0, 1, 3, 10, 30, 100, 400][below(7)] ?? 0;
         if (below(12) === 0) cluster.restart();
         if (below(8) === 0) {
-          // Otherwise it would be undefined whether a grant in this millisecond came before.
+          // Otherwise the order of the change and a grant in this millisecond would be undefined.
           cluster.nowMillis += 1;
           const before = new Set([...rules.values()].flat().map(({ id }) => id));
           rules = new Map([...rules].map(([id, windows]) => [id, changed(below, id, windows)]));
@@ -225,7 +226,7 @@ describe('windows that come, leave and move', () => {
         const spent = cluster.spent(key);
         const fits = windows.every(({ id, limit }) => (spent.get(id) ?? 0) + cost <= limit);
         if (cluster.allows(key, undefined, windows, cost) !== fits)
-          throw new Error(`${key} must be told ${fits}`);
+          throw new Error(`${key} must have a wait of ${fits}`);
         if (!fits) continue;
         grants += 1;
         const grant = { t: cluster.nowMillis, cost };

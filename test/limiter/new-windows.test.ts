@@ -1,4 +1,4 @@
-/** What happens to grants when windows of a rule are added, removed or changed. */
+/** Grants when windows of a rule are added, removed or changed. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
@@ -13,7 +13,7 @@ const HOUR = 60 * MINUTE;
 const DAY_ALONE = '[{limit: 100, per: day}]';
 const MINUTE_AND_DAY = '[{limit: 10, per: minute}, {limit: 100, per: day}]';
 
-/** A partition that decides by one document after the other. */
+/** A partition that decides by a sequence of rule documents. */
 class Documents extends Harness {
   #version = 0;
   #rules: readonly Rule[] = [];
@@ -44,7 +44,7 @@ class Documents extends Harness {
     return this.one({ ...first, requestId, ...(others.length > 0 && joint) });
   }
 
-  /** By window: what is left of it. */
+  /** By window: its remaining cost. */
   left(userId = 'ada'): Record<string, number> {
     const limits = this.machine.peek({ ask: 'peek', userId }, this.nowMillis)?.limits ?? [];
     return Object.fromEntries(limits.map(({ ruleId, remaining }) => [ruleId.split('/')[1], remaining]));
@@ -53,12 +53,12 @@ class Documents extends Harness {
   restart(): void {
     const hash = this.machine.hash();
     restoreInto(this.machine, snapshotOf(this.machine));
-    if (this.machine.hash() !== hash) throw new Error('a snapshot brings another state');
+    if (this.machine.hash() !== hash) throw new Error('a snapshot restores another state');
   }
 }
 
-describe('a document in the place of a table', () => {
-  it('starts with what the rule of the same id was granted', () => {
+describe('a document that replaces a table', () => {
+  it('starts with the grants of the rule of the same id', () => {
     const cluster = new Documents(DAY_ALONE);
     const rule = { id: 'per-user', limit: 100, windowMillis: 24 * HOUR, clock: 'cluster' } as const;
     cluster.rules(tableOf(2, [rule]));
@@ -70,7 +70,7 @@ describe('a document in the place of a table', () => {
 });
 
 describe('a rule of 100 a day', () => {
-  it('stays one of 100 a day when a minute is added in front', () => {
+  it('stays one of 100 a day when a window of a minute is added before it', () => {
     const cluster = new Documents(DAY_ALONE);
     for (let i = 0; i < 10; i += 1) expect(cluster.charge(10).allowed).toBe(true);
     cluster.nowMillis += HOUR;
@@ -79,7 +79,7 @@ describe('a rule of 100 a day', () => {
     expect(cluster.charge()).toMatchObject({ allowed: false, ruleId: 'per-user/day' });
   });
 
-  it('keeps its count when windows move, and when one is removed', () => {
+  it('keeps its counts when windows move, and when one is removed', () => {
     const cluster = new Documents(
       '[{limit: 100, per: day}, {limit: 50, per: hour}, {limit: 10, per: minute}]',
     );
@@ -100,8 +100,8 @@ describe('a rule of 100 a day', () => {
   });
 });
 
-describe('a window that is new', () => {
-  it('starts with what a longer one knows, to the millisecond', () => {
+describe('a new window', () => {
+  it('starts with the grants that a longer one knows, to the millisecond', () => {
     const cluster = new Documents(DAY_ALONE);
     cluster.charge(3);
     cluster.nowMillis += 50 * SECOND;
@@ -116,7 +116,7 @@ describe('a window that is new', () => {
     expect(cluster.left()).toEqual({ minute: 4, day: 91 });
   });
 
-  it('starts with what a shorter one knows, also where that leaves with the same document', () => {
+  it('starts with the grants that a shorter one knows, also if the same document removes that one', () => {
     const cluster = new Documents('[{limit: 10, per: minute}]');
     cluster.charge(4);
     cluster.apply('[{limit: 10, per: hour}]');
@@ -138,7 +138,7 @@ describe('a window that is new', () => {
   });
 
   it.each([0, SECOND])(
-    'that comes back after %i ms has what it knows, and what was granted without it',
+    'that comes back after %i ms has its own grants, and those made without it',
     (millis) => {
       const cluster = new Documents(MINUTE_AND_DAY);
       cluster.charge(2);
@@ -152,18 +152,18 @@ describe('a window that is new', () => {
     },
   );
 
-  it('is told nothing more of a key that it has known since', () => {
+  it('inherits nothing more for a key that it has known since', () => {
     const cluster = new Documents(DAY_ALONE, ', meter: tokenBucket');
     cluster.apply(MINUTE_AND_DAY, ', meter: tokenBucket');
     cluster.charge(10);
     cluster.nowMillis += 10 * MINUTE;
-    // The minute is free now and forgets the key; the day is not.
+    // The minute has no grants left and forgets the key; the day has some.
     for (let i = 0; i < 8; i += 1) cluster.charge(1, 'bob');
     expect(cluster.left()['minute']).toBe(10);
   });
 
   it.each(['slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'])(
-    'that is kept as a %s denies rather than grant too much',
+    'with the meter %s may deny too much, but never grants too much',
     (meter) => {
       const cluster = new Documents('[{limit: 100, per: day}]', `, meter: ${meter}`);
       cluster.charge(8);
@@ -177,7 +177,7 @@ describe('a window that is new', () => {
     },
   );
 
-  it('starts with what other meters of before know, and a meter that changes makes no window new', () => {
+  it('starts with the grants that former meters know; a change of the meter makes no window new', () => {
     const cluster = new Documents(DAY_ALONE);
     cluster.charge(8);
     cluster.apply(MINUTE_AND_DAY, ', meter: fixedWindow');
@@ -188,7 +188,7 @@ describe('a window that is new', () => {
     expect(cluster.left()).toEqual({ minute: 1, day: 91 });
   });
 
-  it('counts by the limit that a customer has of its own, and for one key alone', () => {
+  it("counts by a customer's own limit, for the key of the customer only", () => {
     const cluster = new Documents(DAY_ALONE);
     cluster.charge(8);
     cluster.charge(1, 'bob');
@@ -200,7 +200,7 @@ describe('a window that is new', () => {
     expect(cluster.left('eve')).toEqual({ minute: 10, day: 100 });
   });
 
-  it('gives nothing back of what came along, and all of what it granted itself', () => {
+  it('refunds all of its own grants, and none that it inherited', () => {
     const cluster = new Documents(DAY_ALONE);
     cluster.nowMillis += 1;
     cluster.charge(4, 'ada', 'before');
@@ -212,7 +212,7 @@ describe('a window that is new', () => {
     expect(cluster.left()).toEqual({ minute: 6, day: 100 });
   });
 
-  it('is not charged for a key that a denial looked at', () => {
+  it('is not charged for a key by a denied request', () => {
     const cluster = new Documents(DAY_ALONE);
     cluster.charge(8);
     cluster.apply(MINUTE_AND_DAY);
@@ -221,7 +221,7 @@ describe('a window that is new', () => {
     expect(cluster.machine.hash()).toBe(hash);
   });
 
-  it('takes the bytes of what comes along, and no more than there are', () => {
+  it('takes bytes for inherited grants, and no more than the cap allows', () => {
     const cluster = new Documents('[{limit: 1000, per: day}]');
     for (let i = 0; i < 100; i += 1) {
       cluster.nowMillis += 1;
@@ -245,7 +245,7 @@ describe('a window that is new', () => {
     expect(cluster.machine.hash()).toBe(before);
   });
 
-  it('knows nothing of the windows of other rules, nor of rules that are no windows', () => {
+  it('inherits nothing from windows of other rules, or from rules that are no windows', () => {
     const harness = new Harness();
     harness.rules(tableOf(1, [{ id: 'a/day', of: 'a' }, { id: 'b/day' }]));
     harness.ask({ userId: 'ada', ruleId: 'a/day' }, { userId: 'ada', ruleId: 'b/day' });

@@ -1,12 +1,12 @@
-/** A peek reports what a request of cost 1 would find, and leaves no trace. */
+/** A peek reports the limits as a request of cost 1 would find them, and changes nothing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { statedRuleId } from '../../src/api/stated-rule.ts';
 import { Harness, harnessWith, START, tableOf } from './harness.ts';
 
-describe('a look', () => {
-  it('reports for every rule of the table, in order, what is spent and when it comes back', () => {
+describe('a peek', () => {
+  it('reports for every rule of the table, in order, the spent cost and the wait', () => {
     const harness = harnessWith({ clock: 'cluster' }, { limit: 1, windowMillis: 5_000 }, { limit: 0 });
     harness.ask({ userId: 'ada', cost: 2 }, { userId: 'ada', ruleId: 'rule1' });
     harness.nowMillis += 10;
@@ -29,7 +29,7 @@ describe('a look', () => {
           retryAfterMillis: 4_991,
           resetMillis: 4_991,
         },
-        // Nothing ever fits.
+        // No cost ever fits.
         {
           ruleId: 'rule2',
           limit: 0,
@@ -69,7 +69,7 @@ describe('a look', () => {
     ).toBeUndefined();
   });
 
-  it('makes a user with grants ahead of group time wait them out, as a denial does', () => {
+  it('reports that a user with grants ahead of group time must wait until they are out, as a denial does', () => {
     const harness = harnessWith({});
     harness.allows('ada', START + 700);
     const keyStatus = harness.machine.peek({ ask: 'peek', userId: 'ada', ruleId: 'rule0' }, START);

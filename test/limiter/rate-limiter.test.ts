@@ -12,7 +12,7 @@ describe('RateLimiter', () => {
     expect(answers).toEqual([true, true, true, false, true]);
   });
 
-  it('frees a place exactly one window after the grant', () => {
+  it('frees the cost of a grant exactly one window later', () => {
     const limiter = new RateLimiter(1, 10_000);
     expect(limiter.allow('ada', 0)).toBe(true);
     expect(limiter.allow('ada', 9_999)).toBe(false);
@@ -56,7 +56,7 @@ describe('RateLimiter', () => {
     expect(() => limiter.allow('ada', -1)).toThrow(RangeError);
   });
 
-  it('forgets idle users on request, and a late timestamp cannot get around what was forgotten', () => {
+  it('forgets idle users on request, and grants no late timestamp in the window of a forgotten grant', () => {
     const limiter = new RateLimiter(1, 1_000);
     limiter.allow('ada', 0);
     limiter.allow('bob', 500);
@@ -68,7 +68,7 @@ describe('RateLimiter', () => {
     expect(limiter.allow('ada', 2_000)).toBe(true);
   });
 
-  it('never grants more than the limit in any window, whatever the timestamps', () => {
+  it('never grants more than the limit in any window, for any timestamps', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 }),

@@ -16,7 +16,7 @@ const step = fc.record({
   /** The caller's own time. */
   aheadMillis: fc.constantFrom(0, 0, 0, 1, 5, 35, 60),
   cost: fc.integer({ min: 1, max: 5 }),
-  /** Which of the grants so far is refunded then, counted from the newest. */
+  /** The grant to refund after this one, counted from the newest. */
   refund: fc.option(fc.nat(60), { freq: 2 }),
 });
 
@@ -26,7 +26,7 @@ interface Granted {
   cost: number;
 }
 
-/** The grants of each key, and its time: that of its newest grant, or of the refund of the grant after that. */
+/** The grants of each key, and its time: the time of its newest grant, or of the refund of a later one. */
 class Model {
   readonly granted: Granted[] = [];
   readonly newest = Array.from({ length: KEYS }, () => 0);
@@ -49,7 +49,7 @@ class Model {
 }
 
 describe('a log with refunds', () => {
-  it('reports what is left and for how long, and goes back to the time of other grants, or of the group', () => {
+  it('reports the spent cost and its end, and goes back to the time of other grants, or of the group', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const size = new StateSize();
@@ -77,7 +77,7 @@ describe('a log with refunds', () => {
     );
   });
 
-  it('refunds nothing that it does not hold', () => {
+  it('gives back nothing for a grant that it does not hold', () => {
     const logs = new SlidingLogs(new StateSize());
     logs.add();
     logs.record(0, 100, 3, WINDOW_MILLIS);
@@ -90,7 +90,7 @@ describe('a log with refunds', () => {
     ]);
   });
 
-  it('keeps nothing of refunded grants, except the last', () => {
+  it('keeps no refunded grants, except the last', () => {
     const size = new StateSize();
     const logs = new SlidingLogs(size);
     logs.add();

@@ -37,7 +37,7 @@ function restoredFrom(before: Harness): Harness {
 describe.each(METERS)('a refund of %j', (rule) => {
   const capacity = rule.queue === undefined ? 10 : 20;
 
-  it('gives back what was granted, once, and nothing of other grants', () => {
+  it('gives back the granted cost, once, and no cost of other grants', () => {
     const harness = granted(rule);
     expect(remaining(harness)).toBe(capacity - 7);
     for (let i = 0; i < 2; i += 1) {
@@ -46,7 +46,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     }
   });
 
-  it('of everything leaves an empty key whose time does not run back, and which survives a snapshot', () => {
+  it('for all grants leaves an empty key whose time does not run back, and which survives a snapshot', () => {
     const harness = harnessWith({ ...SLOW, ...rule });
     harness.one({ userId: 'ada', requestId: 'r1', cost: 4 });
     harness.one(REFUND);
@@ -54,7 +54,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     expect(remaining(restoredFrom(harness))).toBe(capacity);
   });
 
-  it('gives nothing back when nothing of it counts any more', () => {
+  it('gives nothing back when the grant no longer counts', () => {
     const harness = harnessWith({ ...SLOW, ...rule });
     harness.rules(tableOf(2, [{ ...SLOW, ...rule }], { requestIdHorizonMillis: 1_000_000 }));
     harness.one({ userId: 'ada', requestId: 'r1', cost: 4 });
@@ -64,7 +64,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     expect(remaining(harness)).toBe(capacity - 3);
   });
 
-  it('reaches the meter that counted it when another is in force, from a snapshot too', () => {
+  it('reaches the meter that counted the grant when another is in force, also after a snapshot', () => {
     for (const other of METERS.slice(0, 5)) {
       const harness = granted(rule);
       harness.rules(tableOf(2, [{ ...SLOW, ...other }]));
@@ -80,7 +80,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     }
   });
 
-  it('of a grant before a rule change gives back what a log knows, and nothing for other meters', () => {
+  it('gives back a grant from before a rule change if a log counted it, and nothing for other meters', () => {
     const harness = granted(rule);
     harness.rules(tableOf(2, [{ ...SLOW, ...rule, limit: 9, clock: 'request' }]));
     const before = remaining(harness) ?? 0;
@@ -90,7 +90,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
 });
 
 describe('a refund of a bucket', () => {
-  it('gives back what did not drain between its grant and the newest one', () => {
+  it('gives back the cost that did not drain between its grant and the newest one', () => {
     const harness = harnessWith({ ...SLOW, limit: 60, meter: 'tokenBucket' });
     harness.one({ userId: 'ada', requestId: 'r1', cost: 10 });
     harness.nowMillis += 4_000;
@@ -101,7 +101,7 @@ describe('a refund of a bucket', () => {
     expect(remaining(harness)).toBe(9);
   });
 
-  it('never grants more than the burst and what flowed in, even if every grant is refunded late', () => {
+  it('never grants more than the burst and the tokens that flowed in, even if every grant is refunded late', () => {
     const harness = harnessWith({ ...SLOW, limit: 60, burst: 5, meter: 'tokenBucket' });
     const start = harness.nowMillis;
     let kept = 0;

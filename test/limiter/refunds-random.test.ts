@@ -49,7 +49,7 @@ interface Logged {
 
 class Replicas {
   readonly #leader = new Harness();
-  /** It may have started from a snapshot. */
+  /** A replica that may have started from a snapshot. */
   #follower: LimiterStateMachine = new Harness().machine;
   readonly #naive = new NaiveRefunds(LIMIT, WINDOW_MILLIS + 1, HORIZON_MILLIS);
   readonly #log: Logged[] = [];
@@ -112,7 +112,7 @@ class Replicas {
     return reported;
   }
 
-  /** The follower restarts from the snapshot begun last, and applies what came since. */
+  /** The follower restarts from the last snapshot, and applies the entries since then. */
   #restore(): void {
     if (this.#snapshot === undefined) return;
     const { source, hash, length } = this.#snapshot;

@@ -22,7 +22,7 @@ function keyStatus(harness: Harness): unknown {
 }
 
 describe('a refund', () => {
-  it('gives back what was granted, reports the grant, and is answered the same again', () => {
+  it('gives back the granted cost, reports the grant, and has the same answer when repeated', () => {
     const harness = harnessWith({});
     const granted = harness.one({ ...R1, cost: 2 });
     const refunded = {
@@ -51,7 +51,7 @@ describe('a refund', () => {
     expect(harness.machine.hash()).toBe(before);
   });
 
-  it('leaves an id that grants nothing, to a retry or to anything else, until it is forgotten', () => {
+  it('makes its id grant nothing, to a retry or another request, until it is forgotten', () => {
     const harness = harnessWith({});
     harness.rules(tableOf(2, [{}], { requestIdHorizonMillis: 20_000 }));
     harness.one(R1);
@@ -73,7 +73,7 @@ describe('a refund', () => {
     { meter: 'fixedWindow' },
     { meter: 'slidingCounter' },
   ] as const)(
-    'of a grant ahead of group time ends the hold on its key, and frees nothing else: %s',
+    'of a grant ahead of group time ends the wait of its key, and frees nothing else: %s',
     (how) => {
       const harness = harnessWith({ ...how, limit: 3, windowMillis: DAY_MILLIS, clock: 'request' });
       harness.one({ userId: 'ada' });
@@ -85,7 +85,7 @@ describe('a refund', () => {
     },
   );
 
-  it('of a grant far ahead brings back what had left its window there, and counts in group time', () => {
+  it('of a grant far ahead brings back grants that had left the window there, and counts in group time', () => {
     const harness = harnessWith({ limit: 2, windowMillis: 1_000, clock: 'request' });
     harness.one({ userId: 'ada' });
     expect(harness.one({ ...R1, timestampMillis: harness.nowMillis + 58_000 }).allowed).toBe(true);
@@ -93,13 +93,13 @@ describe('a refund', () => {
     expect([1, 2].map(() => harness.one({ userId: 'ada' }).allowed)).toEqual([true, false]);
   });
 
-  it('of one entry comes after the grants before it', () => {
+  it('is applied in the order of its entry', () => {
     const harness = harnessWith({ limit: 1 });
     const [first, refund, again] = harness.ask(R1, REFUND, { userId: 'ada' });
     expect([first?.allowed, refund?.refund?.refunded, again?.allowed]).toEqual([true, true, true]);
   });
 
-  it('takes its cost from the grants of the same millisecond, and leaves the others', () => {
+  it('subtracts its cost from the grants of the same millisecond, and keeps the others', () => {
     const harness = harnessWith({ limit: 5 });
     harness.ask({ userId: 'ada', cost: 2 }, { ...R1, cost: 3 });
     expect(keyStatus(harness)).toMatchObject({ remaining: 0 });
@@ -137,7 +137,7 @@ describe('a refund', () => {
     expect(harness.allows('ada')).toBe(true);
   });
 
-  it('leaves the wait of a full window to the grants that count', () => {
+  it('does not change the wait for the grants that still count', () => {
     const harness = harnessWith({ limit: 2 });
     harness.one({ userId: 'ada' });
     harness.nowMillis += 100;
@@ -161,7 +161,7 @@ describe('a refund', () => {
     expect(other.one({ ...R1, cost: 2 })).toMatchObject({ refusal: 'refunded' });
   });
 
-  it('that comes while a snapshot is written is not in it', () => {
+  it('is not part of a snapshot that was begun before it', () => {
     const harness = harnessWith({ limit: 10_000 });
     harness.rules(tableOf(2, [{ limit: 10_000 }], { requestIdHorizonMillis: 20_000 }));
     const ids = Array.from({ length: 3_000 }, (_, i) => ({ userId: 'ada', requestId: `r${i}` }));
@@ -181,7 +181,7 @@ describe('a refund', () => {
     expect([...other.machine.inspect()]).toEqual(before);
   });
 
-  it('round-trips through an entry, which may take long to apply', () => {
+  it('round-trips through an entry, which counts as slow to apply', () => {
     const mixed: readonly AllowRequest[] = [{ userId: 'bob', ruleId: 'r' }, { userId: 'ada' }];
     const bytes = entryOf([REFUND, ...mixed]);
     expect(decodeCommand(bytes)).toMatchObject({ type: 'allow', batch: { size: 3 } });

@@ -1,4 +1,4 @@
-/** Requests that are granted only if their id was granted before: what the log remembers of them. */
+/** Requests that ask only for the remembered grant of their id. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';
@@ -9,7 +9,7 @@ const FIRST: AllowRequest = { userId: 'ada', ruleId: 'rule0', requestId: 'r1', a
 const AGAIN: AllowRequest = { ...FIRST, ifRemembered: true };
 
 describe('a request that asks only for a remembered grant', () => {
-  it('is granted nothing that was not granted before, and charges nothing', () => {
+  it('gets no new grant, and charges nothing', () => {
     const limiter = harnessWith({ limit: 2 });
     expect(limiter.one(AGAIN)).toMatchObject({ allowed: false, refusal: 'not_remembered' });
     const granted = limiter.one(FIRST);
@@ -19,14 +19,14 @@ describe('a request that asks only for a remembered grant', () => {
     expect(limiter.one(AGAIN)).toEqual(granted);
   });
 
-  it('gets the grant under all its limits, without naming them', () => {
+  it('gets the remembered grant under all its limits, without naming them', () => {
     const limiter = harnessWith({}, {});
     const granted = limiter.one({ ...FIRST, further: [{ userId: 'ada', ruleId: 'rule1' }] });
     expect(granted.limits).toHaveLength(2);
     expect(limiter.one(AGAIN)).toEqual(granted);
   });
 
-  it('is a different request if something else was asked, and gets nothing after a refund', () => {
+  it('is refused as a different request if its digest differs, and gets nothing after a refund', () => {
     const limiter = harnessWith({});
     limiter.one(FIRST);
     expect(limiter.one({ ...AGAIN, askedDigest: 6 })).toMatchObject({ refusal: 'request_id_reused' });

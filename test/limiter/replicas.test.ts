@@ -168,7 +168,7 @@ describe('the state machine', () => {
     );
   });
 
-  it('never grants more than the limit in a window, however late or early the timestamps', () => {
+  it('never grants more than the limit in a window, for any late or early timestamps', () => {
     const lags = fc.array(
       fc.record({
         gap: fc.oneof(fc.integer({ min: 0, max: 200 }), fc.constant(70_000)),
@@ -235,7 +235,7 @@ describe('replicas', () => {
     );
   });
 
-  it('agree when one of them is not asked for decisions', () => {
+  it('agree if one of them does not return decisions', () => {
     const leader = harnessWith({ limit: 2 });
     const follower = harnessWith({ limit: 2 });
     for (let i = 0; i < 300; i += 1) {
@@ -270,7 +270,7 @@ function filled(keys: number): Harness {
 }
 
 describe('a snapshot', () => {
-  it('is cut into chunks of bounded size and comes back whole', () => {
+  it('is cut into chunks of bounded size, and can be restored', () => {
     const harness = filled(4_000);
     const chunks = snapshotOf(harness.machine);
     expect(chunks.length).toBeGreaterThan(3);
@@ -289,7 +289,7 @@ describe('a snapshot', () => {
     expect(restored.hash()).toBe(new LimiterStateMachine().hash());
   });
 
-  it('that is damaged anywhere is refused and leaves the state as it was', () => {
+  it('that is damaged anywhere is refused, and the state does not change', () => {
     const chunks = snapshotOf(filled(3).machine);
     const target = filled(2);
     const before = target.machine.hash();

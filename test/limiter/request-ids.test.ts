@@ -1,4 +1,4 @@
-/** A request id belongs to one request: everything that was asked, as it was asked. */
+/** A request id belongs to one request: to all of its fields. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
@@ -29,16 +29,19 @@ describe('a request id reused with another rule, cost or timestamp', () => {
     expect(harness.one(first)).toMatchObject({ allowed: true, remaining: 3 });
   });
 
-  it.each(others)('within one entry: the first wins, the second is refused: another %s', (_field, other) => {
-    const harness = twoRules();
-    const [granted, refused, again] = harness.ask(first, other, first);
-    expect(granted).toMatchObject({ allowed: true, decided: { position: 0 } });
-    expect(refused).toMatchObject({ refusal: 'request_id_reused', decided: { position: 1 } });
-    expect(again).toEqual(granted);
-    expect(harness.machine.stats()).toEqual({ keys: 1, grants: 1, requestIds: 1, customers: 0 });
-  });
+  it.each(others)(
+    'is refused within one entry too, and the first is granted: another %s',
+    (_field, other) => {
+      const harness = twoRules();
+      const [granted, refused, again] = harness.ask(first, other, first);
+      expect(granted).toMatchObject({ allowed: true, decided: { position: 0 } });
+      expect(refused).toMatchObject({ refusal: 'request_id_reused', decided: { position: 1 } });
+      expect(again).toEqual(granted);
+      expect(harness.machine.stats()).toEqual({ keys: 1, grants: 1, requestIds: 1, customers: 0 });
+    },
+  );
 
-  it('has a timestamp of 0 like any other: a retry is answered from memory, and one without it is another', () => {
+  it('distinguishes a timestamp of 0 from none, and a retry with 0 is answered from memory', () => {
     const harness = twoRules();
     const early = { ...first, timestampMillis: 0 };
     const granted = harness.one(early);
@@ -60,7 +63,7 @@ describe('a request id reused with another rule, cost or timestamp', () => {
     expect(restored.one(first)).toEqual(granted);
   });
 
-  it('is refused as such even when nothing is left, instead of being denied', () => {
+  it('is refused, not denied, even when nothing is left', () => {
     const harness = harnessWith({ limit: 1 });
     harness.one({ userId: 'ada', requestId: 'q' });
     const other = { userId: 'ada', requestId: 'q', cost: 2 };
@@ -68,7 +71,7 @@ describe('a request id reused with another rule, cost or timestamp', () => {
     expect(harness.one(other).refusal).toBe('request_id_reused');
   });
 
-  it('is a new question once the first is forgotten, or if it was denied', () => {
+  it('is a new request once the first is forgotten, or if the first was denied', () => {
     const harness = harnessWith({ limit: 1 });
     harness.one({ userId: 'ada', requestId: 'q' });
     harness.nowMillis += 120_001;
@@ -99,7 +102,7 @@ describe('a retry', () => {
     expect(granted.ruleId).toBe('a');
   });
 
-  it('finds its answer among those of the same key that expired', () => {
+  it('finds its answer among expired ones of the same key', () => {
     const harness = harnessWith({ limit: 100 });
     harness.rules(tableOf(2, [{ limit: 100 }], { requestIdHorizonMillis: 100 }));
     const asked = { userId: 'ada', requestId: 'q' };
@@ -132,7 +135,7 @@ describe('a receipt', () => {
     expect(decisions.map(({ decided }) => decided.position)).toEqual([...users.keys(), ...users.keys()]);
   });
 
-  it('of a denial by the log has a position too, of a denial read from the state has none', () => {
+  it('of a denial by the log has a position too; that of a quick denial has none', () => {
     const harness = harnessWith({ limit: 1 });
     const denied = harness.ask({ userId: 'ada' }, { userId: 'ada' }, { userId: 'ada', ruleId: 'none' });
     expect(denied.map(({ decided }) => decided.position)).toEqual([0, 1, 2]);
@@ -143,7 +146,7 @@ describe('a receipt', () => {
     });
   });
 
-  it('is the same again for a retry, also after a snapshot', () => {
+  it('is the same for a retry, also after a snapshot', () => {
     const harness = harnessWith({ limit: 9 });
     const asked = { userId: 'ada', requestId: 'q' };
     const [, , granted] = harness.ask({ userId: 'bob' }, { userId: 'bob' }, asked);

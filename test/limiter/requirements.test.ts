@@ -32,7 +32,7 @@ async function rows(): Promise<readonly Row[]> {
   );
 }
 
-/** The call that makes a test or a group of this title: `it.skip(`, `describe(`. Undefined if there is none. */
+/** The call that declares a test or a group with this title: `it.skip(`, `describe(`. Undefined if there is none. */
 function callOf(source: string, title: string): string | undefined {
   const at = source.indexOf(title);
   const before = at === -1 ? '' : source.slice(0, at);
@@ -41,15 +41,15 @@ function callOf(source: string, title: string): string | undefined {
   )?.[0];
 }
 
-describe('what was asked', () => {
-  it('is shown by existing tests that are not skipped, or is marked as missing', async () => {
+describe('each requirement', () => {
+  it('is covered by existing tests that are not skipped, or is marked as missing', async () => {
     const wrong: string[] = [];
     const all = await rows();
     expect(all.length).toBe(117);
     for (const { number, cells, tests } of all) {
       const isSaid = /\*\*(?:Not yet|Differs)\*\*/.test(cells);
       if (tests.length === 0 && !isSaid && !/\d{3}-\d{2}/.test(cells))
-        wrong.push(`${number} is shown by nothing`);
+        wrong.push(`${number} is covered by no test`);
       for (const { file, title } of tests) {
         const source = await readFile(new URL(`../${file}`, import.meta.url), 'utf8').catch(() => '');
         const call = callOf(source, title);
@@ -60,7 +60,7 @@ describe('what was asked', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('is counted as the rows say', async () => {
+  it('is counted in the table as the rows say', async () => {
     const page = await pages();
     const all = await rows();
     for (const document of ['000', '001', '002', '003', '004']) {

@@ -1,10 +1,10 @@
-/** Every answer carries the version of the rules in force where it was decided. */
+/** Every answer has the version of the rules by which it was decided. */
 import { describe, expect, it } from 'vitest';
 import { type Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 const RULES = [{ limit: 2 }, { limit: 5 }];
 
-/** Versions 1 and 2 were in force before; 4 is now. */
+/** Versions 1 and 2 were in force before; version 4 is in force now. */
 function changed(harness: Harness): Harness {
   harness.rules(tableOf(2, RULES));
   harness.rules(tableOf(4, RULES));
@@ -12,7 +12,7 @@ function changed(harness: Harness): Harness {
 }
 
 describe('the version of the rules in an answer', () => {
-  it('is that in force at the entry which granted or denied', () => {
+  it('is the one in force at the entry that granted or denied', () => {
     const harness = harnessWith(...RULES);
     expect(harness.one({ userId: 'ada', cost: 2 })).toMatchObject({ allowed: true, rulesVersion: 1 });
     expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: false, rulesVersion: 1 });
@@ -23,7 +23,7 @@ describe('the version of the rules in an answer', () => {
     expect(harness.one({ userId: 'bob' })).toMatchObject({ allowed: true, rulesVersion: 4 });
   });
 
-  it('is that of the state for a quick denial and for a peek', () => {
+  it('is the one of the state for a quick denial and for a peek', () => {
     const harness = harnessWith(...RULES);
     harness.one({ userId: 'ada', cost: 2 });
     for (const version of [1, 4]) {
@@ -38,7 +38,7 @@ describe('the version of the rules in an answer', () => {
     }
   });
 
-  it('of a retry is that of its grant, even if only a snapshot knows the grant', () => {
+  it('is, for a retry, the one of its grant, even if only a snapshot contains the grant', () => {
     const harness = harnessWith(...RULES);
     const alone = { userId: 'ada', requestId: 'r1' };
     const joint = {
@@ -59,7 +59,7 @@ describe('the version of the rules in an answer', () => {
     expect(copy.machine.isRemembered(alone)).toBe(true);
   });
 
-  it('may be as large as versions are', () => {
+  it('may be the largest valid version', () => {
     const harness = harnessWith(...RULES);
     harness.rules(tableOf(Number.MAX_SAFE_INTEGER, RULES));
     const request = { userId: 'ada', requestId: 'r1' };

@@ -7,7 +7,7 @@ import { thrownBy } from './harness.ts';
 const rule = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' };
 
 describe('a rule table', () => {
-  it('gets the defaults for what is absent', () => {
+  it('gets the defaults for absent fields', () => {
     const table = validateRuleTable({
       version: 1,
       rules: [{ id: 'a', limit: 1, windowMillis: 1 }],

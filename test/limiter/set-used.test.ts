@@ -1,4 +1,4 @@
-/** An operator sets how much of a rule a key has used: from now on that counts, and nothing from before. */
+/** An operator sets how much of a rule a key has used: from then on only that counts, and no earlier grant. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
@@ -21,7 +21,7 @@ function set(harness: Harness, userId: string, used: number, ...ruleIds: string[
   return harness.say(userId, { type: 'set', used, ruleIds: ruleIds.length === 0 ? [RULE] : ruleIds });
 }
 
-/** What is left at this moment. */
+/** The remaining cost at this moment. */
 function left(harness: Harness, userId: string, ruleId = RULE): number {
   const keyStatus = harness.machine.peek({ ask: 'peek', userId, ruleId }, harness.nowMillis);
   return keyStatus!.limits[0]!.remaining;
@@ -70,7 +70,7 @@ describe.each(METERS)('under %s', (_, meter) => {
     );
   });
 
-  it('a replica restored from a snapshot in between decides the same', () => {
+  it('decides the same on a replica restored from a snapshot in between', () => {
     for (const used of [0, 6]) {
       const harness = harnessWith(rule);
       for (const cost of [1, 2, 3]) {
@@ -89,15 +89,15 @@ describe.each(METERS)('under %s', (_, meter) => {
     }
   });
 
-  it('a window that is new to the key inherits nothing of what was forgotten', () => {
+  it('makes a window that is new to the key inherit no forgotten grants', () => {
     const other: Partial<Rule> = { ...rule, id: 'both/other', of: 'both', windowMillis: 60_000 };
-    const heir: Partial<Rule> = { ...rule, id: 'both/heir', of: 'both' };
+    const inheriting: Partial<Rule> = { ...rule, id: 'both/heir', of: 'both' };
     for (const millis of [0, 1, 500]) {
       for (const used of [0, 3]) {
         const harness = harnessWith(other);
         harness.nowMillis += 1;
         harness.one({ userId: 'ada', cost: 12 });
-        harness.rules(tableOf(2, [other, heir]));
+        harness.rules(tableOf(2, [other, inheriting]));
         // Also in the millisecond in which it comes into force.
         harness.nowMillis += millis;
         expect(left(harness, 'ada', 'both/heir')).toBeLessThan(20);
@@ -111,7 +111,7 @@ describe.each(METERS)('under %s', (_, meter) => {
   });
 });
 
-describe('what an operator sets', () => {
+describe('a usage that an operator sets', () => {
   const rule: Partial<Rule> = { limit: 10, windowMillis: 1_000, clock: 'cluster' };
 
   it('leaves the window like a grant made at that time', () => {
@@ -132,7 +132,7 @@ describe('what an operator sets', () => {
     expect(left(harness, 'bob')).toBe(10);
   });
 
-  it('also replaces what a former meter knows', () => {
+  it('also replaces the grants that a former meter knows', () => {
     const harness = harnessWith(rule);
     harness.one({ userId: 'ada', cost: 9 });
     harness.rules(tableOf(2, [{ ...rule, meter: 'slidingCounter' }]));
@@ -145,7 +145,7 @@ describe('what an operator sets', () => {
     const harness = harnessWith(rule, { ...rule, limit: 5 });
     harness.one({ userId: 'ada', cost: 3 });
     expect(set(harness, 'ada', 11)).toMatchObject({ ruleId: RULE, usedMax: 10, customer: { isDone: false } });
-    // One window is too small for it.
+    // One window has a limit below the usage.
     expect(set(harness, 'ada', 6, 'rule0', 'rule1')).toMatchObject({ ruleId: 'rule1', usedMax: 5 });
     expect(left(harness, 'ada')).toBe(7);
     harness.say('ada', { type: 'put', overrides: [{ ruleId: RULE, limit: 50 }] });
@@ -161,7 +161,7 @@ describe('what an operator sets', () => {
     expect(left(harness, 'ada')).toBe(7);
   });
 
-  it('cannot be refunded, nor can earlier grants', () => {
+  it('cannot be refunded, and makes earlier grants not refundable', () => {
     const harness = harnessWith(rule);
     harness.one({ userId: 'ada', cost: 3, requestId: 'one' });
     set(harness, 'ada', 5);
@@ -175,7 +175,7 @@ describe('what an operator sets', () => {
     expect(set(harness, 'ada', 3).customer).toEqual({ isDone: true, record: customer!.record });
   });
 
-  it('is refused as at capacity where the key has no room', () => {
+  it('is refused with at_capacity if there is no room for the key', () => {
     const harness = harnessWith(rule);
     harness.rules(tableOf(2, [rule], { partitionBytesMax: 4_096 }));
     for (let i = 0; i < 40; i += 1) harness.one({ userId: `user${i}` });
@@ -184,7 +184,7 @@ describe('what an operator sets', () => {
     expect(left(harness, 'user1')).toBe(3);
   });
 
-  it('is in group time, regardless of the timestamps of grants', () => {
+  it('counts from group time, regardless of the timestamps of grants', () => {
     const harness = harnessWith({ ...rule, clock: 'request' });
     harness.one({ userId: 'ada', cost: 10, timestampMillis: START + 30_000 });
     set(harness, 'ada', 10);
@@ -192,7 +192,7 @@ describe('what an operator sets', () => {
     expect(harness.allows('ada')).toBe(true);
   });
 
-  it('does not move the sweep past the last key', () => {
+  it('does not let the sweep skip the last key', () => {
     const harness = harnessWith({ ...rule, windowMillis: 100 });
     for (let i = 0; i < 50; i += 1) harness.one({ userId: `user${i}` });
     for (let i = 0; i < 50; i += 1) set(harness, `user${i}`, i % 3);

@@ -1,5 +1,6 @@
 /**
- * Settled costs, reported after the fact: recorded even above the limit, as debt that denies until it has left the
+ * Settled costs, reported after the fact: recorded even above the limit, as debt that denies requests until it has left
+ * the
  * window.
  */
 import { describe, expect, it } from 'vitest';
@@ -15,7 +16,7 @@ function settle(harness: Harness, cost: number, more: object = {}) {
   return harness.one({ userId: 'ada', cost, settle: true, ...more });
 }
 
-/** When another request is granted, in milliseconds from now. */
+/** Milliseconds until another request is granted. */
 function millisUntilAllowed(harness: Harness): number {
   return harness.one({ userId: 'ada' }).retryAfterMillis;
 }
@@ -29,7 +30,7 @@ describe('a settled cost', () => {
   });
 
   // As in AI gateways, which learn how many tokens an answer took when it has ended.
-  it('of 1,500 in an hour of 1,000 is recorded, and denies until it has slid out', () => {
+  it('of 1,500 under a limit of 1,000 an hour is recorded, and denies until enough has left the window', () => {
     const harness = harnessWith(HOUR);
     const reported = settle(harness, 1_500);
     expect(reported).toMatchObject({ allowed: true, limit: 1_000, remaining: 0 });
@@ -41,14 +42,14 @@ describe('a settled cost', () => {
     expect(harness.allows('ada')).toBe(true);
   });
 
-  it('is recorded for a key that has spent everything, and for one that is in debt already', () => {
+  it('is recorded for a key with nothing left, and for one that is in debt already', () => {
     const harness = harnessWith(HOUR);
     harness.one({ userId: 'ada', cost: 1_000 });
     harness.nowMillis += 10;
     expect(settle(harness, 500).allowed).toBe(true);
     harness.nowMillis += 10;
     expect(settle(harness, 700)).toMatchObject({ allowed: true, remaining: 0 });
-    // 1,000 and 500 have left by then; 700 count, and 300 fit.
+    // By then 1,000 and 500 have left the window; 700 count, and 300 fit.
     harness.nowMillis += HOUR_MILLIS - 8;
     expect(harness.one({ userId: 'ada', cost: 301 }).allowed).toBe(false);
     expect(harness.one({ userId: 'ada', cost: 300 }).allowed).toBe(true);
@@ -64,7 +65,7 @@ describe('a settled cost', () => {
     expect(other.allows('ada')).toBe(false);
   });
 
-  it('is not recorded for a rule that is not there', () => {
+  it('is not recorded for an unknown rule', () => {
     expect(settle(harnessWith(HOUR), 5, { ruleId: 'other' })).toMatchObject({ refusal: 'unknown_rule' });
   });
 
@@ -106,13 +107,13 @@ describe('a settled cost', () => {
     harness.nowMillis += 1_000;
     expect(harness.allows('ada')).toBe(false);
     expect(settle(harness, 5)).toMatchObject({ allowed: true, decided: { timeMillis: harness.nowMillis } });
-    // Missing history is out by then, and so is what was settled a second later.
+    // By then the lost history no longer denies, and the cost settled a second later is out.
     harness.nowMillis += HOUR_MILLIS - 999;
     expect(harness.one({ userId: 'ada', cost: 996 }).allowed).toBe(false);
     expect(harness.one({ userId: 'ada', cost: 995 }).allowed).toBe(true);
   });
 
-  it('at a timestamp before the newest grant counts at that', () => {
+  it('at a timestamp before the newest grant counts at the time of that grant', () => {
     const harness = harnessWith({ ...HOUR, clock: 'request' });
     harness.one({ userId: 'ada', timestampMillis: 5_000 });
     expect(settle(harness, 1_000, { timestampMillis: 1_000 })).toMatchObject({
@@ -122,7 +123,7 @@ describe('a settled cost', () => {
   });
 });
 
-describe('debt, by each meter', () => {
+describe('debt under each meter', () => {
   // 1,500 of 1,000 per hour, at the start of an hour: the wait until one more fits. Windows in group time are a
   // millisecond longer, except for aligned ones.
   it.each([
@@ -133,7 +134,7 @@ describe('debt, by each meter', () => {
     // 501 have to drain.
     ['tokenBucket', Math.ceil((501 * (HOUR_MILLIS + 1)) / 1_000)],
     ['leakyBucket', Math.ceil((501 * (HOUR_MILLIS + 1)) / 1_000)],
-  ] as const)('of a %s denies until it is gone, and is in snapshots', (meter, waitMillis) => {
+  ] as const)('of a %s denies until it is out, and is in snapshots', (meter, waitMillis) => {
     const harness = harnessWith({ ...HOUR, meter });
     harness.nowMillis += HOUR_MILLIS - (harness.nowMillis % HOUR_MILLIS);
     expect(settle(harness, 1_500).retryAfterMillis).toBe(waitMillis);
@@ -154,7 +155,7 @@ describe('debt, by each meter', () => {
       for (let i = 0; i < 5_000; i += 1) {
         harness.nowMillis += 1;
         const { allowed, refusal } = settle(harness, COST_MAX);
-        // A log keeps each of them, up to the total it can add up.
+        // A log keeps each settlement, up to the largest sum it can hold.
         expect(allowed ? 'charged' : refusal).toBe(
           meter === 'slidingLog' && i > 4_293 ? 'at_capacity' : 'charged',
         );
@@ -174,7 +175,7 @@ describe('debt, by each meter', () => {
   });
 });
 
-describe('debt that a window brings along which is new, and counts otherwise', () => {
+describe('debt that a new window inherits, with another meter', () => {
   const HOURLY: Rule = {
     id: 'r/hour',
     of: 'r',
@@ -196,7 +197,7 @@ describe('debt that a window brings along which is new, and counts otherwise', (
 
   const PAIRS = METERS.flatMap((before) => METERS.map((after) => [before, after] as const));
   it.each(PAIRS)(
-    'of a %s, by a %s: a further settlement stops no node, and survives snapshots',
+    'from a %s to a %s: a further settlement stops no node, and survives snapshots',
     (before, after) => {
       const harness = owing(before, 3);
       const daily = { ...HOURLY, id: 'r/day', windowMillis: DAY_MILLIS, meter: after };
@@ -210,10 +211,13 @@ describe('debt that a window brings along which is new, and counts otherwise', (
     },
   );
 
-  it.each([4_294, 4_295])('is refused by a log that cannot add it up: %i times the largest cost', (times) => {
-    const harness = owing('fixedWindow', times);
-    const daily = { ...HOURLY, id: 'r/day', windowMillis: DAY_MILLIS, meter: 'slidingLog' as const };
-    harness.rules(tableOf(2, [daily]));
-    expect(settle(harness, COST_MAX, { ruleId: 'r/day' })).toMatchObject({ refusal: 'at_capacity' });
-  });
+  it.each([4_294, 4_295])(
+    'is refused by a log whose sum it would exceed: %i times the largest cost',
+    (times) => {
+      const harness = owing('fixedWindow', times);
+      const daily = { ...HOURLY, id: 'r/day', windowMillis: DAY_MILLIS, meter: 'slidingLog' as const };
+      harness.rules(tableOf(2, [daily]));
+      expect(settle(harness, COST_MAX, { ruleId: 'r/day' })).toMatchObject({ refusal: 'at_capacity' });
+    },
+  );
 });

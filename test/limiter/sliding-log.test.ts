@@ -9,7 +9,7 @@ import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { NaiveLog } from './naive.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 
-/** One log among others, which must not influence it. */
+/** A log beside others that must not influence it. */
 class SlidingLog {
   readonly #size = new StateSize();
   readonly #logs = new SlidingLogs(this.#size);
@@ -61,7 +61,7 @@ function demand(t: number, windowMillis: number, cost = 1, limit = 1): Demand {
   return { rule, t, cost, windowMillis, keptMillis: windowMillis };
 }
 
-/** Grants if it fits, as every caller of the log does. */
+/** Grants a cost if it fits, as every caller of the log does. */
 function ask(log: SlidingLog, t: number, cost: number, limit: number, windowMillis: number): boolean {
   const at = Math.max(t, log.newestMillis);
   if (log.liveCost(at, windowMillis) + cost > limit) return false;
@@ -84,7 +84,7 @@ describe('a sliding log', () => {
     expect(log.liveCost(7, 100)).toBe(1_000);
   });
 
-  it('has room for a quarter more runs than the limit at most, in whole blocks', () => {
+  it('has room for at most a quarter more runs than the limit, in whole blocks', () => {
     for (const limit of [1, 2, 3, 5, 9, 17, 33, 100, 257]) {
       for (const cost of [1, 2]) {
         const log = new SlidingLog();
@@ -98,7 +98,7 @@ describe('a sliding log', () => {
     }
   });
 
-  it('gives room back after a burst', () => {
+  it('frees memory after a burst', () => {
     const log = new SlidingLog();
     for (let t = 0; t < 10_000; t += 1) log.grant(t, 1, 10_000);
     expect(log.runs.capacity).toBeGreaterThanOrEqual(10_000);
@@ -156,7 +156,7 @@ describe('a sliding log', () => {
     expect(log.millisUntilAvailable(1_050, 3, 2, 1_000)).toBe(Infinity);
   });
 
-  it('is not changed by a question, however far in the future', () => {
+  it('is not changed by a read at any time in the future', () => {
     const log = new SlidingLog();
     for (let t = 0; t < 5; t += 1) log.grant(t, 1, 100);
     expect(log.liveCost(1e15, 100)).toBe(0);

@@ -54,7 +54,7 @@ function started(users = 0): Harness {
 }
 
 describe('a snapshot that is written in slices', () => {
-  it('is the state as of the call, despite grants, evictions and rule changes meanwhile', () => {
+  it('is the state at the time of the call, despite later grants, evictions and rule changes', () => {
     let longest = 0;
     fc.assert(
       fc.property(history, history, fc.integer({ min: 1, max: 3 }), (before, during, stepsPerChunk) => {
@@ -72,7 +72,7 @@ describe('a snapshot that is written in slices', () => {
           chunks.push(chunk);
         }
         expect(chunks).toEqual(expected);
-        // What was kept for the snapshot does not remain in the way of the next one.
+        // The data kept for this snapshot does not affect the next one.
         const restored = new Harness();
         restoreInto(restored.machine, snapshotOf(harness.machine));
         expect(restored.machine.hash()).toBe(harness.machine.hash());
@@ -141,7 +141,7 @@ describe('a snapshot that is read in slices', () => {
     expect(target.machine.applied).toEqual(source.machine.applied);
   });
 
-  it('is refused at the chunk that is wrong, or when it ends too early', () => {
+  it('is refused at the first wrong chunk, or when it ends too early', () => {
     const source = started(200);
     const chunks = snapshotOf(source.machine);
     expect(chunks.length).toBeGreaterThan(4);
@@ -160,7 +160,7 @@ describe('a snapshot that is read in slices', () => {
     expect(() => restore.add(chunks[0]!)).toThrow(/left over/);
   });
 
-  it('holds a grant from the far past and one from the far future', () => {
+  it('may contain a grant in the far past and one in the far future', () => {
     const source = started();
     source.one({ userId: 'old', timestampMillis: 0 });
     source.one({ userId: 'new', timestampMillis: 8_640_000_000_000_000, requestId: 'q' });

@@ -20,7 +20,7 @@ describe('a decision', () => {
     expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: true, ruleId: 'a' });
   });
 
-  it('says what is left, how long to wait and where it was made', () => {
+  it('reports the remaining cost, the wait and its position', () => {
     const harness = harnessWith({ id: 'a', clock: 'cluster' });
     expect(harness.one({ userId: 'ada', cost: 2 })).toEqual({
       allowed: true,
@@ -83,7 +83,7 @@ describe('a decision', () => {
     expect(harness.one(cluster).allowed).toBe(true);
   });
 
-  it('still counts, by the wider window, what a timestamp with the exact window has passed', () => {
+  it('still counts, by the wider window, grants that left the exact window of a timestamp', () => {
     const harness = harnessWith({ limit: 2 });
     harness.one({ userId: 'ada', cost: 2 });
     expect(harness.allows('ada', START + 1_000)).toBe(true);
@@ -103,7 +103,7 @@ describe('a decision', () => {
     expect(harness.allows('ada', START + 300 + 1_200)).toBe(true);
   });
 
-  it('holds requests without a timestamp back while the key has grants ahead of group time', () => {
+  it('denies requests without a timestamp while the key has grants ahead of group time', () => {
     const harness = harnessWith({ limit: 2 });
     harness.allows('ada', START + 5_000);
     // Judged at the timestamps ahead, they would be granted as fast as those move on, not as fast as time passes.
@@ -117,7 +117,7 @@ describe('a decision', () => {
     expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: true, retryAfterMillis: 1_001 });
   });
 
-  it('keeps the budgets of rules and of users apart', () => {
+  it('gives each rule and each user a budget of its own', () => {
     const harness = harnessWith({ id: 'a', limit: 1 }, { id: 'b', limit: 1 });
     const asked = harness.ask(
       { userId: 'ada' },
@@ -147,7 +147,7 @@ describe('a rule table', () => {
     expect(harness.machine.ruleTable?.rules[0]?.limit).toBe(9);
   });
 
-  it('leaves recorded grants where they are, even while the rule is gone', () => {
+  it('keeps recorded grants, even while the rule is removed', () => {
     const harness = harnessWith({ id: 'a', limit: 3 });
     harness.one({ userId: 'ada', cost: 3 });
     harness.rules(tableOf(2, [{ id: 'b' }]));
@@ -159,7 +159,7 @@ describe('a rule table', () => {
     expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: false, remaining: 0, limit: 2 });
   });
 
-  it('with a longer window counts what is still recorded', () => {
+  it('with a longer window counts the grants that are still recorded', () => {
     const harness = harnessWith({ limit: 2, windowMillis: 1_000 });
     harness.one({ userId: 'ada', cost: 2 });
     harness.nowMillis += 5_000;
@@ -237,7 +237,7 @@ describe('a request id', () => {
     expect(harness.machine.stats().grants).toBe(1);
   });
 
-  it('gets its answer even when the budget is spent, and no quick denial', () => {
+  it('gets its answer, and no quick denial, even when the budget is spent', () => {
     const harness = harnessWith({ limit: 1 });
     const request = { userId: 'ada', requestId: 'q' };
     const [first, again, other] = harness.ask(request, request, { userId: 'ada', requestId: 'other' });
@@ -257,7 +257,7 @@ describe('a request id', () => {
     expect(harness.one({ userId: 'ada', requestId: 'q' })).toEqual(second);
   });
 
-  it('belongs to one user, whatever the ids look like', () => {
+  it('belongs to one user, also if user and id have the same characters in a row', () => {
     const harness = harnessWith({});
     harness.one({ userId: 'bc', requestId: 'd' });
     expect(harness.machine.isRemembered({ userId: 'bc', requestId: 'd' })).toBe(true);
@@ -265,7 +265,7 @@ describe('a request id', () => {
     expect(harness.machine.isRemembered({ userId: 'b', requestId: 'cd' })).toBe(false);
   });
 
-  it('of a denied request is a new question', () => {
+  it('of a denied request can be used for a new request', () => {
     const harness = harnessWith({ limit: 1 });
     harness.one({ userId: 'ada' });
     expect(harness.one({ userId: 'ada', requestId: 'q' }).allowed).toBe(false);
@@ -273,7 +273,7 @@ describe('a request id', () => {
     expect(harness.one({ userId: 'ada', requestId: 'q' }).allowed).toBe(true);
   });
 
-  it('keeps the life it was given when the horizon changes', () => {
+  it('keeps its expiry time when the horizon changes', () => {
     const harness = harnessWith({ limit: 100 });
     const long = harness.one({ userId: 'ada', requestId: 'long' });
     harness.rules(tableOf(2, [{ limit: 100 }], { requestIdHorizonMillis: 10 }));
@@ -286,7 +286,7 @@ describe('a request id', () => {
     expect(harness.machine.stats().requestIds).toBe(0);
   });
 
-  it('takes memory in proportion to the rate, not to the history', () => {
+  it('takes memory in proportion to the rate of requests, not to their total number', () => {
     const harness = harnessWith({ limit: 1_000 });
     let highest = 0;
     for (let i = 0; i < 6_000; i += 1) {

@@ -14,7 +14,7 @@ describe('the id of a stated rule', () => {
     [1, 1],
     [100, 60_000],
     [LIMIT_MAX, WINDOW_MILLIS_MAX],
-  ])('says %d per %d ms', (limit, windowMillis) => {
+  ])('means %d per %d ms', (limit, windowMillis) => {
     expect(parseStatedRule(statedRuleId(limit, windowMillis))).toEqual({ limit, windowMillis });
   });
 
@@ -61,7 +61,7 @@ describe('a rule that a request states', () => {
     }
   });
 
-  it('has a budget of its own for every limit and window, and every user', () => {
+  it('has a budget for each limit, window and user', () => {
     const harness = harnessWith({});
     expect([1, 2, 3].map(() => ask(harness, 'ada').allowed)).toEqual([true, true, false]);
     expect(ask(harness, 'ada', statedRuleId(3, 1_000)).allowed).toBe(true);
@@ -84,7 +84,7 @@ describe('a rule that a request states', () => {
     expect(harness.machine.hash()).toBe(before);
   });
 
-  it("is no rule before the cluster has any, and none at a caller's own time", () => {
+  it('is unknown before the cluster has rules, and for a request with a timestamp', () => {
     const harness = new Harness();
     expect(ask(harness, 'ada')).toMatchObject({ allowed: false, refusal: 'unknown_rule' });
     harness.rules(tableOf(1, [{}]));
@@ -105,7 +105,7 @@ describe('a rule that a request states', () => {
     expect(ask(harness, 'ada').allowed).toBe(false);
   });
 
-  // If the stated rule were forgotten and asked at a caller's timestamp, it would grant again what it had granted.
+  // A forgotten stated rule that accepted callers' timestamps would grant its cost a second time.
   it('has an id that no configured rule may have', () => {
     expect(() => tableOf(2, [{ id: RULE, limit: 2, windowMillis: 1_000 }])).toThrow(InvalidRuleError);
   });
@@ -125,7 +125,7 @@ describe('a rule that a request states', () => {
     expect(ask(harness, 'ada').allowed).toBe(true);
   });
 
-  it('dropped in the middle of an entry comes back with a later grant of the entry', () => {
+  it('is dropped in the middle of an entry and comes back with a later grant of the same entry', () => {
     const harness = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
     ask(harness, 'ada');
     harness.nowMillis += 10_000;
@@ -148,12 +148,12 @@ describe('a rule that a request states', () => {
     expect(machine.quickDenial({ userId: 'bob', ruleId: RULE }, harness.nowMillis)).toBeUndefined();
   });
 
-  it(`has no room beside ${STATED_WINDOWS_PER_KEY_MAX} others of its key, until one of them is forgotten`, () => {
+  it(`is refused beside ${STATED_WINDOWS_PER_KEY_MAX} others of its key, until one of them is forgotten`, () => {
     const harness = harnessWith({ id: 'sweeper', limit: 1_000_000, windowMillis: 10 });
     const asked = (i: number, userId = 'ada') => harness.one({ userId, ruleId: statedRuleId(1, 1_000 + i) });
     for (let i = 0; i < STATED_WINDOWS_PER_KEY_MAX; i += 1) expect(asked(i).allowed).toBe(true);
     expect(asked(STATED_WINDOWS_PER_KEY_MAX)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
-    // The same answer as before, and no trace.
+    // The same answer as before, and the same state.
     expect(asked(7)).toMatchObject({ allowed: false, remaining: 0 });
     expect(asked(STATED_WINDOWS_PER_KEY_MAX, 'bob').allowed).toBe(true);
     harness.nowMillis += 10_000;
@@ -161,7 +161,7 @@ describe('a rule that a request states', () => {
     expect(asked(STATED_WINDOWS_PER_KEY_MAX).allowed).toBe(true);
   });
 
-  it('has room even if other callers state many: 2,000 rules of one caller shut nobody out', () => {
+  it('is granted even if another caller states 2,000 rules', () => {
     const harness = harnessWith({});
     for (let i = 0; i < 2_000; i += 1) {
       const ruleId = statedRuleId(1, WINDOW_MILLIS_MAX - i);
@@ -191,7 +191,7 @@ describe('a rule that a request states', () => {
   it('is forgotten by a reset of its key, with all other rules of that key and no other key', () => {
     const harness = harnessWith({});
     const ids = [1_000, 2_000, 3_000].map((windowMillis) => statedRuleId(1, windowMillis));
-    // A key may look like another key with a rule id appended.
+    // The name of a key may equal another key with a rule id appended.
     const others = ['bob', `ada\n${ids[0]}`, 'ad', 'adaa'];
     for (const userId of ['ada', ...others])
       for (const ruleId of ids) expect(ask(harness, userId, ruleId).allowed).toBe(true);

@@ -1,6 +1,6 @@
 /**
  * Stated throttles such as `30/60000ms+15`, used by `CL.THROTTLE`: the steps of redis-cell, one state per key for all
- * numbers, the requested rate, and the promise in real time. The model is a separate algorithm: one arrival time in
+ * numbers, the requested rate, and the guarantee in real time. The model is a separate algorithm: one arrival time in
  * fractions of a millisecond.
  */
 import fc from 'fast-check';
@@ -37,7 +37,7 @@ class Oracle {
   ask(nowMillis: number, [maxBurst, count, periodSeconds]: Numbers, cost: number): [boolean, number] {
     const interval = Math.ceil((widened(periodSeconds * 1_000) * 1e6) / count) / 1e6;
     const next = Math.max(this.#arrivalMillis, nowMillis) + cost * interval;
-    // It may have come at the very end of its millisecond.
+    // The request may have come at the very end of its millisecond.
     const allowed = next - (maxBurst + 1) * interval < nowMillis + 1 - 1e-5;
     if (allowed) this.#arrivalMillis = next;
     const owed = Math.max(0, this.#arrivalMillis - nowMillis);
@@ -46,7 +46,7 @@ class Oracle {
 }
 
 describe('a throttle', () => {
-  it('takes the documented steps: 16 at once, each takes two seconds to flow out, then one in each two seconds', () => {
+  it('follows the documented example: 16 at once, then one every two seconds', () => {
     const harness = harnessWith({});
     const steps = Array.from({ length: 17 }, () => throttle(harness, [15, 30, 60]));
     const interval = widened(60_000) / 30;
@@ -57,7 +57,7 @@ describe('a throttle', () => {
     expect(steps.at(-1)?.retryAfterMillis).toBe(Math.floor(interval));
     for (let i = 0; i < 5; i += 1) {
       harness.nowMillis += 2_000;
-      // The clocks add a fifteenth of a millisecond to each interval here.
+      // The allowance for clocks adds a fifteenth of a millisecond to each interval here.
       const passed = [0, 1].map((millis) => {
         harness.nowMillis += millis;
         return throttle(harness, [15, 30, 60]).allowed;
@@ -66,23 +66,24 @@ describe('a throttle', () => {
     }
   });
 
-  it('has one state of a key, which the numbers of each call judge', () => {
+  it('has one state per key, which each call judges by its own numbers', () => {
     const harness = harnessWith({});
     expect(throttle(harness, [15, 30, 60], 16)).toMatchObject({ allowed: true, remaining: 0 });
-    // 32 seconds are owed. Requests with other numbers may owe at most 16: they wait for the rest, and for room for
-    // one.
+    // 32 seconds are owed. Requests with these other numbers may owe at most 16: they wait until the rest has drained,
+    // and one
+    // more.
     const faster = throttle(harness, [15, 60, 60]);
     expect(faster).toMatchObject({ allowed: false, remaining: 0, resetMillis: 32_001 });
     expect(faster.retryAfterMillis).toBeGreaterThanOrEqual(17_000);
     expect(faster.retryAfterMillis).toBeLessThanOrEqual(17_001);
-    // These may owe 64.
+    // Requests with these numbers may owe 64.
     expect(throttle(harness, [31, 30, 60])).toMatchObject({ allowed: true, remaining: 15 });
     // Another key has another state, and so have other meters of this key.
     expect(harness.one({ userId: 'bob', ruleId: idOf([15, 60, 60]) }).allowed).toBe(true);
     expect(harness.one({ userId: 'ada', ruleId: statedRuleId(16, 60_000) }).allowed).toBe(true);
   });
 
-  it('gets no extra room by using other numbers: 10,000 of them are one key', () => {
+  it('grants no more to a caller that uses 10,000 other numbers', () => {
     const harness = harnessWith({});
     const granted = Array.from({ length: 10_000 }, (_, i) => throttle(harness, [0, 1, 3_600 + i]).allowed);
     expect(granted.filter(Boolean)).toHaveLength(1);
@@ -91,13 +92,13 @@ describe('a throttle', () => {
   });
 
   it.each([1, 7, 50, 100, 200, 1_000, 5_000])(
-    'grants %i a second within 2 percent with a burst of 0',
+    'grants %i a second, within 2 percent, with a burst of 0',
     (count) => {
       const harness = new Harness();
       harness.rules(tableOf(1, [{}], { clockDriftPpm: 500 }));
       const seconds = count === 1 ? 100 : 10;
       const request = { userId: 'ada', ruleId: idOf([0, count, 1]) };
-      // Twice as many requests as there is room for.
+      // Twice as many requests as the rate allows.
       const batch = Array.from({ length: Math.ceil((2 * count) / 1_000) }, () => request);
       let granted = 0;
       for (let millis = 0; millis < seconds * 1_000; millis += 1) {
@@ -173,7 +174,7 @@ describe('a throttle', () => {
     );
   });
 
-  it('is forgotten when all has flowed out, and no earlier, and leaves no trace', () => {
+  it('is forgotten when all has drained, not earlier, and leaves no trace', () => {
     const harness = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
     const hashes = [harness.machine.hash()];
     throttle(harness, [3, 1, 2], 4);
@@ -204,7 +205,7 @@ describe('a throttle', () => {
     expect(throttle(harness, [1, 1, 10], 2).allowed).toBe(true);
   });
 
-  it('takes back what certainly was still owed', () => {
+  it('refunds the cost that was certainly still owed', () => {
     const harness = harnessWith({});
     const ruleId = idOf([9, 1, 1]);
     harness.one({ userId: 'ada', ruleId, cost: 5, requestId: 'a' });

@@ -16,13 +16,13 @@ interface Grant {
   readonly id: string;
   readonly atMillis: number;
   readonly cost: number;
-  /** Its window of UTC, and the end of that window in group time as computed then. */
+  /** Its window of UTC, and the end of that window in group time, computed at the grant. */
   readonly window: number;
   readonly endMillis: number;
-  /** How many steps there were before. */
+  /** The number of steps of UTC before the grant. */
   readonly steps: number;
   isRefunded: boolean;
-  /** Refunded when it was no longer known how much of it counts. */
+  /** True if it was refunded when it was uncertain how much of it still counted. */
   isRefundedLate: boolean;
 }
 
@@ -88,12 +88,12 @@ class History {
     this.harness.nowMillis += 1;
   }
 
-  /** Everything known, in another state machine. */
+  /** A copy of the state in another state machine. */
   copy(): void {
     const { machine, index, nowMillis } = this.harness;
     const copy = new Harness();
     restoreInto(copy.machine, snapshotOf(machine));
-    check(copy.machine.hash() === machine.hash(), () => 'the copy of a state is another one');
+    check(copy.machine.hash() === machine.hash(), () => 'the copy of a state has another hash');
     copy.index = index;
     copy.nowMillis = nowMillis;
     this.harness = copy;
@@ -116,8 +116,8 @@ class History {
     const cost = this.random.between(1, limit);
     const { now, harness } = this;
     const live = this.costOf(({ endMillis, isRefunded }) => !isRefunded && endMillis > now);
-    // Where several steps meet, grants between them may count longer by the size of the steps, and a refund cannot
-    // tell.
+    // If several steps were merged, grants between them may count longer by the size of the steps, and a refund does
+    // not know by how much.
     const mayCount = this.costOf(({ endMillis, isRefunded, isRefundedLate, atMillis }) => {
       if (isRefunded && !isRefundedLate) return false;
       const before = this.stepped.findLast((step) => step.atMillis < atMillis - 3 * windowMillis);
@@ -132,7 +132,7 @@ class History {
       const isDeniedAt = (millis: number): boolean => harness.machine.quickDenial(ask, millis) !== undefined;
       const isExact = isDeniedAt(now + retryAfterMillis - 1) && !isDeniedAt(now + retryAfterMillis);
       check(mayCount + cost > limit, () => `${id} is denied ${cost} with ${mayCount} of ${limit} spent`);
-      check(isExact, () => `${id} is told to wait for ${retryAfterMillis} ms`);
+      check(isExact, () => `${id} reports a wait of ${retryAfterMillis} ms`);
       return;
     }
     check(live + cost <= limit, () => `${id} is granted ${cost} with ${live} of ${limit} spent`);
@@ -153,7 +153,7 @@ class History {
 }
 
 describe('a fixed window while UTC is stepped', () => {
-  it('frees nothing early, holds nothing for long, and keeps to the limit in every window of UTC', () => {
+  it('frees no grant early, counts none for long, and keeps to the limit in every window of UTC', () => {
     let grants = 0;
     for (let seed = 1; seed <= HISTORIES; seed += 1) {
       const history = new History(seed);

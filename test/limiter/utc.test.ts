@@ -1,6 +1,6 @@
 /**
- * Group time stands still while a whole group is down, so it falls behind UTC with every outage. The log records by how
- * much. From then on aligned windows follow UTC, no grant is freed by that, and no other window moves.
+ * Group time stops while a whole group is down, so it falls behind UTC with every outage. The log records by how
+ * much. From then on aligned windows follow UTC; this frees no grant and moves no other window.
  */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
@@ -37,7 +37,7 @@ function decided(harness: Harness, cost: number, userId = 'ada', timestampMillis
   return { allowed, remaining, retryAfterMillis, resetMillis };
 }
 
-describe('after an entry that says how far UTC is ahead', () => {
+describe('after an entry that records how far UTC is ahead', () => {
   it('windows end with the minutes of UTC', () => {
     expect(PAST_MILLIS).toBe(20_000);
     const harness = quota();
@@ -61,11 +61,11 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 10).resetMillis).toBe(31 * 86_400_000);
   });
 
-  it('nothing is freed before it would have been, and nothing is held for longer', () => {
+  it('no grant is freed early, and none counts for longer', () => {
     const harness = quota();
     expect(decided(harness, 7)).toMatchObject({ allowed: true, resetMillis: 40_000 });
     harness.nowMillis += 10_000;
-    // To the last millisecond of the same minute, whose end would free everything.
+    // UTC steps to the last millisecond of the same minute, whose end would free every grant.
     step(harness, 29_999);
     expect(decided(harness, 4)).toMatchObject({ allowed: false, retryAfterMillis: 29_999 });
     expect(decided(harness, 3)).toEqual({
@@ -80,14 +80,14 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 7)).toMatchObject({ allowed: true, remaining: 0, resetMillis: 30_001 });
   });
 
-  it('a grant in a window of UTC counts to its end, regardless of carried cost', () => {
+  it('a grant counts to the end of its window of UTC, regardless of cost carried over from earlier windows', () => {
     const harness = quota();
     expect(decided(harness, 6).allowed).toBe(true);
     // Still within the minute: 6 count for 40 s of group time, and UTC has 30 s of the minute left.
     step(harness, 10_000);
     expect(decided(harness, 4)).toMatchObject({ allowed: true, remaining: 0, retryAfterMillis: 29_999 });
     harness.nowMillis += 29_999;
-    // A new minute of UTC: the 4 are out, the 6 are not.
+    // A new minute of UTC: the 4 no longer count, the 6 do.
     expect(decided(harness, 5)).toMatchObject({ allowed: false, remaining: 4, retryAfterMillis: 10_000 });
     expect(decided(harness, 4)).toMatchObject({ allowed: true, resetMillis: MINUTE });
     harness.nowMillis += 10_000;
@@ -95,7 +95,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 6).allowed).toBe(true);
   });
 
-  it('cost carried by two steps counts until the last of it is out', () => {
+  it('cost carried over by two steps counts until the last of it is out', () => {
     const harness = quota();
     decided(harness, 2);
     step(harness, 30_000);
@@ -103,14 +103,14 @@ describe('after an entry that says how far UTC is ahead', () => {
     step(harness, 45_000);
     expect(decided(harness, 6)).toMatchObject({ allowed: false, remaining: 5 });
     expect(decided(harness, 1)).toMatchObject({ allowed: true, resetMillis: 54_998 });
-    // The first 2 would have been out after 40 s, the 3 after 10 s.
+    // The first 2 would have counted for 40 s, the 3 for 10 s.
     harness.nowMillis = START + 39_999;
     expect(decided(harness, 6)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
     harness.nowMillis += 1;
     expect(decided(harness, 9)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  it('cost carried from other windows is not held for the whole next window, even if UTC steps in it', () => {
+  it('cost carried over from other windows does not count for the whole next window, even if UTC steps in it', () => {
     const harness = quota();
     decided(harness, 6);
     // After the minute: the 6 count for 40 s, until 25 s after the next full minute.
@@ -119,7 +119,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     harness.nowMillis += 20_000;
     step(harness, MINUTE + 6_001);
     expect(decided(harness, 1).allowed).toBe(true);
-    // The 2 of this minute are out with it, the 6 are not.
+    // The 2 of this minute end with it, the 6 do not.
     harness.nowMillis = START + 35_000;
     expect(decided(harness, 5)).toMatchObject({ allowed: false, remaining: 4, retryAfterMillis: 5_000 });
     expect(decided(harness, 4).allowed).toBe(true);
@@ -127,7 +127,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 6)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  it('carried cost counts by the present rule, like all grants', () => {
+  it('cost carried over counts by the present rule, like all grants', () => {
     const harness = quota({ limit: 1_000, windowMillis: 24 * 60 * MINUTE });
     expect(decided(harness, 900).allowed).toBe(true);
     step(harness, 1_001);
@@ -138,7 +138,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 100).allowed).toBe(true);
   });
 
-  it('sliding windows, counters and buckets go on as they were', () => {
+  it('sliding windows, counters and buckets do not change', () => {
     for (const meter of ['slidingLog', 'slidingCounter', 'tokenBucket'] as const) {
       const [still, stepped] = [quota({ meter }), quota({ meter })];
       for (const harness of [still, stepped]) decided(harness, 8);
@@ -151,14 +151,14 @@ describe('after an entry that says how far UTC is ahead', () => {
     }
   });
 
-  it('timestamps of callers are UTC, before and after', () => {
+  it('timestamps of callers are UTC before and after the step', () => {
     const harness = quota({ clock: 'request' });
     const stamp = START + 3 * MINUTE;
     expect(decided(harness, 10, 'ada', stamp)).toMatchObject({ allowed: true, resetMillis: 40_000 });
     step(harness, 3 * MINUTE);
     expect(decided(harness, 1, 'ada', stamp + 39_999)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
     expect(decided(harness, 10, 'ada', stamp + 40_000)).toMatchObject({ allowed: true });
-    // Without a timestamp it is judged at UTC, so nothing is held until a future time.
+    // A request without a timestamp is judged at UTC, so it never has to wait for a future time.
     harness.nowMillis += 99_999;
     expect(decided(harness, 10)).toMatchObject({ allowed: true, resetMillis: MINUTE });
   });
@@ -171,11 +171,11 @@ describe('after an entry that says how far UTC is ahead', () => {
     const wait = decided(harness, 1, 'ada', START + 10_000).retryAfterMillis;
     expect(wait).toBe(30_000);
     expect(decided(harness, 10, 'ada', START + 10_000 + wait).allowed).toBe(true);
-    // A request without a timestamp counts both.
+    // A request without a timestamp counts grants of both kinds.
     expect(decided(harness, 1)).toMatchObject({ allowed: false, remaining: 0 });
   });
 
-  it('only the furthest counts: UTC never runs back', () => {
+  it('only the largest offset counts: UTC never runs back', () => {
     const harness = quota();
     step(harness, 5_000);
     const hash = harness.machine.hash();
@@ -186,7 +186,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(harness.machine.utcAheadMillis).toBe(5_000);
   });
 
-  it('a refund gives back a grant of this window of UTC; carried cost stays until it is out', () => {
+  it('a refund gives back a grant of this window of UTC, and no cost carried over from earlier ones', () => {
     for (const [aheadMillis, remaining] of [
       [1_000, 6],
       [MINUTE, 3],
@@ -202,7 +202,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     }
   });
 
-  it('a key is forgotten once nothing of it counts, not before', () => {
+  it('a key is forgotten when none of its grants counts, not before', () => {
     const harness = quota();
     decided(harness, 3);
     step(harness, 3 * MINUTE + 30_000);
@@ -248,14 +248,14 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(harness.one({ userId: 'ada', cost: 4, ruleId: 'r/a' }).allowed).toBe(true);
   });
 
-  it('what an operator sets counts in the present window', () => {
+  it('a usage that an operator sets counts in the present window', () => {
     const harness = quota();
     step(harness, 3 * MINUTE + 25_000);
     harness.say('ada', { type: 'set', ruleIds: ['r'], used: 8 });
     expect(decided(harness, 3)).toMatchObject({ allowed: false, remaining: 2, retryAfterMillis: 14_999 });
   });
 
-  it('a snapshot preserves everything', () => {
+  it('a snapshot preserves all of this', () => {
     const harness = quota();
     decided(harness, 5);
     step(harness, 90_000);
@@ -272,7 +272,7 @@ describe('after an entry that says how far UTC is ahead', () => {
 });
 
 describe('the steps of UTC', () => {
-  it('give the offset at any time; skipped times count as after the step', () => {
+  it('give the offset at any time; a time that a step skipped has the offset after it', () => {
     const steps = new UtcSteps();
     expect(steps.step(500, 1_000)).toBe(true);
     expect(steps.step(700, 2_000)).toBe(true);
@@ -290,7 +290,7 @@ describe('the steps of UTC', () => {
     expect(steps.aheadMillis).toBe(100_000);
   });
 
-  it('are bounded; beyond that, grants between two steps count as before both, and nothing is freed', () => {
+  it('are bounded in number: beyond it, grants between two steps count as before both, and none is freed early', () => {
     const steps = new UtcSteps();
     for (let i = 1; i < UTC_STEPS_MAX; i += 1) steps.step(i * 2_000, i);
     const utcMillis = UTC_STEPS_MAX + steps.aheadMillis;
@@ -304,7 +304,7 @@ describe('the steps of UTC', () => {
     expect(fields).toEqual([...new Set(fields)].toSorted((a, b) => a - b));
   });
 
-  it('are kept by what passed, not by what they skip', () => {
+  it('are kept for the time that passed since, not the time that they skip', () => {
     const harness = quota({ windowMillis: 31 * 86_400_000, calendar: 'month' });
     expect(decided(harness, 10).allowed).toBe(true);
     step(harness, 100 * 86_400_000);

@@ -1,4 +1,4 @@
-/** Tests the digest of a question: equal for a retry, different for any other question. */
+/** Tests the digest of a request: equal for a retry, different for any other request. */
 import { describe, expect, it } from 'vitest';
 import type { Question } from '../../src/api/question.ts';
 import { ASKED_DIGEST_MAX } from '../../src/api/request.ts';
@@ -8,7 +8,7 @@ function digestOf(descriptors: Readonly<Record<string, string>>, more: Partial<Q
   return askedDigest({ descriptors: new Map(Object.entries(descriptors)), ...more });
 }
 
-describe('the digest of what was asked', () => {
+describe('the digest of a request', () => {
   it('does not depend on the order of descriptors, nor on empty ones', () => {
     expect(digestOf({ ip: '10.0.0.1', user: 'ada' })).toBe(
       digestOf({ user: 'ada', ip: '10.0.0.1', plan: '' }),
@@ -36,7 +36,7 @@ describe('the digest of what was asked', () => {
     expect(new Set(all).size).toBe(all.length);
   });
 
-  it('hardly ever collides, also for many similar questions', () => {
+  it('practically never collides, even for many similar requests', () => {
     const seen = new Set<number>();
     let count = 0;
     for (let user = 0; user < 20_000; user += 1) {

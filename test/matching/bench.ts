@@ -18,7 +18,7 @@ rules:
   - { id: user, key: user, windows: [{ limit: 2, per: minute }, { limit: 5, per: hour }] }
   - { id: net, key: ip, windows: { limit: 10, per: minute }, cost: { /dear: 3 } }
   - { id: all, windows: { limit: 100, per: minute } }
-  - { id: trial, key: ip, group: trial, windows: { limit: 1, per: minute }, shadow: true }
+  - { id: shadowed, key: ip, group: shadowed, windows: { limit: 1, per: minute }, shadow: true }
   - { id: boss, match: { user: boss }, key: user, unlimited: true }
 `;
 
@@ -50,7 +50,7 @@ export function limitStatus(
   return { kind: 'keyStatus', keyStatus };
 }
 
-/** Keys of each descriptor have a partition of their own. */
+/** The partition of a key: one for each descriptor. */
 const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3, customer: 4 };
 
 export class Bench {
@@ -60,20 +60,20 @@ export class Bench {
   readonly reported: { readonly answer: AskAnswer; readonly partition: number }[] = [];
   ruleSet: RuleSet | 'starting' = ruleSetOf(7);
   now = 1_000;
-  /** What the leader of any partition says of the rules. */
+  /** The answer of each partition's leader about its rules. */
   inForce: PeekAnswer = statusBy(7);
-  /** Who was asked for it. */
+  /** The partitions that were asked for it. */
   readonly confirmations: PeekRequest[] = [];
   /** By rule: the answer to a peek after another limit has denied; absent: unavailable. */
   readonly keyStatuses = new Map<string, PeekAnswer>();
   readonly peekedAt: { readonly request: PeekRequest; readonly deadlineMillis: number }[] = [];
   /** If present, peeks wait here instead of being answered at once. */
   held: (() => void)[] | undefined;
-  /** An answer for everybody, given at once. */
+  /** An answer that every request gets at once. */
   refuses: Unavailable | undefined;
-  /** What this node leads and denies at once, by how its key begins. */
+  /** By the beginning of a key: the quick denials of partitions that this node leads. */
   readonly denied = new Map<string, Decision>();
-  /** What rules in shadow said of requests that were let through. */
+  /** The decisions of shadow rules on requests that were let through. */
   readonly tried: { readonly ruleId: string; readonly wouldAllow: boolean }[] = [];
   readonly requests = new MatchedRequests({
     earlier: () => this.earlier,
@@ -110,22 +110,24 @@ export class Bench {
     this.requests.ask(request, (answer, partition) => this.reported.push({ answer, partition }));
   }
 
-  /** What is asked for a key that begins so by a rule that binds, and was not answered yet. */
+  /** The open request of an enforced rule for a key with this beginning. */
   of(key: string): Asked & { readonly request: AllowRequest } {
     const found = this.asked.findLast(({ request }) => {
-      const isShadowed = 'ruleId' in request && request.ruleId === 'trial/minute';
+      const isShadowed = 'ruleId' in request && request.ruleId === 'shadowed/minute';
       return !isShadowed && request.userId.startsWith(key);
     });
     return (found ?? expect.fail(`nobody asked for ${key}`)) as Asked & { readonly request: AllowRequest };
   }
 
-  /** What the rule in shadow, which counts by address as `net` does, was asked. */
+  /** The request of the shadow rule, which counts by address as `net` does. */
   get shadow(): Asked {
-    const found = this.asked.find(({ request }) => 'ruleId' in request && request.ruleId === 'trial/minute');
+    const found = this.asked.find(
+      ({ request }) => 'ruleId' in request && request.ruleId === 'shadowed/minute',
+    );
     return found ?? expect.fail('nobody asked the rule in shadow');
   }
 
-  /** Takes what the next one asks for out of the way of `of`. */
+  /** Removes the requests so far, so that `of` finds those of the next one. */
   refunds(): unknown[] {
     return this.asked.filter(({ request }) => request.ask === 'refund').map(({ request }) => request);
   }

@@ -1,4 +1,4 @@
-/** Tests that a request without a limit is let through only by rules that are in force. */
+/** Tests that a request without a limit is let through only if the rules of this node are in force. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Bench, ruleSetOf, GONE, statusBy } from './bench.ts';
 
@@ -20,13 +20,13 @@ beforeEach(() => {
 });
 
 describe('a request that no rule of this node limits', () => {
-  it.each([6, 7])('is let through where a leader has the rules of version %i', (version) => {
+  it.each([6, 7])('is let through if a leader has the rules of version %i', (version) => {
     bench.inForce = statusBy(version);
     bench.ask(FREE);
     expect(reported()).toEqual([UNLIMITED]);
   });
 
-  it('waits for the rules in force where those are newer, and is decided by them', () => {
+  it('waits for the rules in force if they are newer, and is decided by them', () => {
     bench.inForce = statusBy(8);
     bench.ask(FREE);
     bench.requests.tick();
@@ -38,7 +38,7 @@ describe('a request that no rule of this node limits', () => {
     ]);
   });
 
-  it('is refused if this node does not learn of them in time', () => {
+  it('is refused if this node does not get them in time', () => {
     bench.inForce = statusBy(8);
     bench.ask(FREE);
     bench.now += 500;
@@ -63,7 +63,7 @@ describe('a request that no rule of this node limits', () => {
     expect(reported()).toEqual([UNLIMITED]);
   });
 
-  it('asks the same partition as other requests, and another one if that did not answer', () => {
+  it('is confirmed with other requests by one partition, or by another if that does not answer', () => {
     bench.ask(FREE);
     bench.ask(FREE);
     bench.inForce = GONE;

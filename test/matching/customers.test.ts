@@ -50,7 +50,7 @@ function reported(record: CustomerRecord): CustomerAnswer {
 }
 
 describe('a request of a customer', () => {
-  it('is asked with the known record, and again at once with the current one', () => {
+  it('is matched with the known record, and again at once with the current one', () => {
     const bench = benchOf();
     bench.ask(ADA, { requestId: 'r1' });
     const guard = { userId: 'customer=ada', version: 0 };
@@ -67,7 +67,7 @@ describe('a request of a customer', () => {
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'free/minute', guard: { version: 0 } });
   });
 
-  it('is asked again with every tick while its record keeps changing, until its deadline', () => {
+  it('is repeated with every tick while its record keeps changing, until its deadline', () => {
     const bench = benchOf();
     bench.ask(ADA);
     for (let version = 1; version <= 4; version += 1)
@@ -81,7 +81,7 @@ describe('a request of a customer', () => {
     expect(bench.reported).toMatchObject([{ answer: { kind: 'unavailable', reason: 'customer_changed' } }]);
   });
 
-  it('gives back its reservations before it is asked again, and asks the customer partition last', () => {
+  it("gives back its reservations before it is repeated, and asks the customer's partition last", () => {
     const bench = benchOf();
     bench.ask({ ip: '10.0.0.1', ...ADA });
     expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1']);
@@ -91,7 +91,7 @@ describe('a request of a customer', () => {
     bench.of('ip').answer(decision());
   });
 
-  it('is not asked again where it may have been granted', () => {
+  it('is not repeated if it may have been granted', () => {
     const bench = benchOf();
     bench.ask(ADA);
     bench.of('customer').answer({ ...changed(PRO), proposed: true } as AllowAnswer);
@@ -99,19 +99,19 @@ describe('a request of a customer', () => {
     expect(bench.reported).toMatchObject([{ answer: { reason: 'customer_changed', proposed: true } }]);
   });
 
-  it('reads the record through its log first, if no limit is in the partition of the record', () => {
+  it('reads the record through the log first, if no limit is in the partition of the record', () => {
     const bench = benchOf();
     bench.ask({ customer: 'ada', ip: '10.0.0.1' });
     const read = { ask: 'customer', userId: 'customer=ada', action: { type: 'read' } };
     expect(bench.asked.map(({ request }) => request)).toEqual([read]);
     bench.of('customer').answer(reported(PRO));
-    // With its tier there is a limit of its own.
+    // Its tier has a limit of its own.
     expect(bench.of('ip').request.requestId).toBeDefined();
     bench.of('ip').answer(decision());
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
   });
 
-  it('that another partition denies is denied by the current record, not by an outdated tier', () => {
+  it('is denied by limits of the current record, not of an outdated tier', () => {
     const bench = benchOf();
     bench.ask({ ip: '10.0.0.1', ...ADA }, { requestId: 'r1' });
     bench.of('ip').answer(DENIED);
@@ -119,7 +119,7 @@ describe('a request of a customer', () => {
     expect(bench.asked.at(-1)?.request).toEqual(read);
     expect(bench.reported).toEqual([]);
     bench.of('customer').answer(reported(PRO));
-    // Asked anew, with the limits of that tier.
+    // Repeated, with the limits of that tier.
     bench.of('ip').answer(DENIED);
     expect(bench.asked.at(-1)?.request).toEqual(read);
     bench.of('customer').answer(reported(PRO));
@@ -139,7 +139,7 @@ describe('a request of a customer', () => {
     expect(bench.reported[1]).toMatchObject({ answer: { decision: { allowed: false, isBlocked: true } } });
   });
 
-  it('of a blocked customer reserves nothing, and still gets the grant of an earlier attempt', () => {
+  it('reserves nothing if the customer is blocked, and still gets the grant of an earlier attempt', () => {
     const bench = benchOf();
     bench.ask({ customer: 'ada', tier: 'free', ip: '10.0.0.1' }, { requestId: 'r1' });
     bench.of('ip').answer(decision());
@@ -151,7 +151,7 @@ describe('a request of a customer', () => {
     expect(bench.reported).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
   });
 
-  it('whose block has ended in group time is asked again at once, without reading the record first', () => {
+  it('whose block has ended in group time is repeated at once, without reading the record first', () => {
     const bench = benchOf();
     bench.ask(ADA);
     bench.of('customer').answer(changed({ ...PRO, isBlocked: true, blockedUntilMillis: 9 }));
@@ -170,7 +170,7 @@ describe('a request of a customer', () => {
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
   });
 
-  it('has its id with the key of the customer, and a recall asks there', () => {
+  it('has its id kept by the key of the customer, and a recall asks that key', () => {
     const bench = benchOf(`${DOCUMENT}
   - { id: early, key: [customer, endpoint], group: early, windows: { limit: 9, per: minute } }`);
     bench.ask({ ip: '10.0.0.1', endpoint: '/a', ...ADA }, { requestId: 'r1' });
@@ -182,7 +182,7 @@ describe('a request of a customer', () => {
     expect(bench.of('customer').request).toMatchObject({ ...own, ifRemembered: true });
   });
 
-  it('that is invalid by the known record is asked again with the current one', () => {
+  it('that is invalid by the known record is repeated with the current one', () => {
     const bench = benchOf(`${DOCUMENT}
   - { id: dear, match: { tier: free }, key: customer, group: dear, windows: { limit: 9, per: minute }, cost: 1000000 }`);
     bench.ask(ADA, { cost: 2 });
@@ -195,7 +195,7 @@ describe('a request of a customer', () => {
     expect(bench.reported[1]).toMatchObject({ answer: { kind: 'invalid', field: 'cost' } });
   });
 
-  it.each([GONE, LOST])('whose record nobody can read is refused, $reason', (answer) => {
+  it.each([GONE, LOST])('whose record no partition returns is refused, $reason', (answer) => {
     const bench = benchOf();
     bench.ask({ customer: 'ada', ip: '10.0.0.1' });
     bench.of('customer').answer(answer);
@@ -203,7 +203,7 @@ describe('a request of a customer', () => {
     expect(bench.asked).toHaveLength(1);
   });
 
-  it('goes on without its record if its fail modes are open, unless the customer was blocked', () => {
+  it('is decided without its record if its fail modes are open, unless the customer was blocked', () => {
     const bench = benchOf(
       'rules: [{ id: net, key: ip, failMode: open, windows: { limit: 10, per: minute } }]',
     );
@@ -219,7 +219,7 @@ describe('a request of a customer', () => {
 });
 
 describe('a request without a customer', () => {
-  it('is asked as before', () => {
+  it('is matched without a record', () => {
     const bench = benchOf();
     bench.ask({ ip: '10.0.0.1', tier: 'pro' });
     expect(bench.asked).toHaveLength(1);
@@ -228,7 +228,7 @@ describe('a request without a customer', () => {
 });
 
 describe('an operation on a customer', () => {
-  it('goes to its key, and this node then matches with the new record', () => {
+  it('goes to the key of the customer, and this node then matches with the new record', () => {
     const bench = benchOf();
     const answers = put(bench, [{ ruleId: 'free/minute', limit: 1 }]);
     expect(bench.of('customer').request as unknown as CustomerRequest).toMatchObject({
@@ -242,16 +242,20 @@ describe('an operation on a customer', () => {
   });
 
   it.each([
-    ['a rule that is not there', { ruleId: 'gold', limit: 1 }, 'overrides[0].rule'],
-    ['a rule that counts by something else', { ruleId: 'net/minute', limit: 1 }, 'overrides[0].rule'],
-    ['a burst of what is no bucket', { ruleId: 'free/minute', limit: 1, burst: 3 }, 'overrides[0].burst'],
+    ['an unknown rule', { ruleId: 'gold', limit: 1 }, 'overrides[0].rule'],
+    ['a rule that counts by another descriptor', { ruleId: 'net/minute', limit: 1 }, 'overrides[0].rule'],
+    [
+      'a burst for a rule that is no bucket',
+      { ruleId: 'free/minute', limit: 1, burst: 3 },
+      'overrides[0].burst',
+    ],
   ])('is refused for %s', (_, override, field) => {
     const bench = benchOf();
     expect(put(bench, [override])).toMatchObject([{ kind: 'invalid', field }]);
     expect(bench.asked).toEqual([]);
   });
 
-  it('is refused if the id does not fit into a key', () => {
+  it('is refused if the id is too long for a key', () => {
     const answers: CustomerAnswer[] = [];
     benchOf().requests.customers.ask('x'.repeat(1_016), { type: 'read' }, (answer) => answers.push(answer));
     expect(answers).toMatchObject([{ kind: 'invalid', field: 'customer' }]);
@@ -269,7 +273,7 @@ function setBy(
   return { action: request?.action, reported: answers };
 }
 
-describe('how much a key has used', () => {
+describe('the usage of a key', () => {
   const windows = [
     { limit: 5, per: 'minute' },
     { limit: 100, per: 'day' },
@@ -296,15 +300,15 @@ describe('how much a key has used', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('waits for the rules', () => {
+  it('is set only when this node has rules', () => {
     const bench = new Bench();
     bench.ruleSet = 'starting';
     expect(setBy(bench, 'user=ada', 'both').reported).toMatchObject([{ reason: 'starting' }]);
   });
 });
 
-describe('what a node remembers of customers', () => {
-  it('is bounded: one more evicts the least recently used one', () => {
+describe('the records that a node remembers', () => {
+  it('are bounded in number: one more evicts the least recently used one', () => {
     const cache = new CustomerCache();
     for (let i = 0; i < CUSTOMERS_MAX; i += 1) cache.learn(`customer=${i}`, PRO);
     expect(cache.of(requestOf('0'))?.version).toBe(5);

@@ -1,4 +1,4 @@
-/** Tests that a node reports the begin and the end of decisions by fail mode, once each. */
+/** Tests that a node reports the start and the end of decisions by fail mode, once each. */
 import { expect, it } from 'vitest';
 import { DEGRADED_QUIET_MILLIS, DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { ruleSetOf } from './bench.ts';

@@ -12,13 +12,13 @@ import { FakeDriver } from '../partition/fake-driver.ts';
 interface DrivenClusterInit {
   readonly partitions: number;
   readonly partitionOf: (key: string) => number;
-  /** The node that is asked leads these partitions. */
+  /** The partitions that the asked node leads. */
   readonly leads?: readonly number[];
   readonly ruleSet: RuleSet;
   readonly table: RuleTable;
 }
 
-/** Says whether there was anything to propose. */
+/** Runs one turn; true if there was anything to propose. */
 function turn(driver: FakeDriver): boolean {
   const isProposed = driver.turn() !== undefined;
   driver.commitAll();
@@ -28,7 +28,7 @@ function turn(driver: FakeDriver): boolean {
 export class DrivenCluster {
   readonly partitions: readonly FakeDriver[];
   readonly requests: MatchedRequests;
-  /** Nobody answers for these. */
+  /** Partitions that answer nothing. */
   readonly silent = new Set<number>();
   readonly #partitionOf: (key: string) => number;
   #attempts = 0;
@@ -102,7 +102,7 @@ export class DrivenCluster {
     return reported[0] ?? expect.fail('nobody answered');
   }
 
-  /** All that is asked, and what follows from that. */
+  /** Runs turns until no partition proposes anything. */
   #commit(): void {
     while (this.partitions.map(turn).includes(true));
   }
@@ -111,7 +111,7 @@ export class DrivenCluster {
     return this.partitions.reduce((sum, { committed }) => sum + committed.length, 0);
   }
 
-  /** What is left of the limit of a key. */
+  /** The remaining cost of a key. */
   left(userId: string, ruleId: string): number | undefined {
     const [answer] = this.partitions[this.#partitionOf(userId)]!.ask({ ask: 'peek', userId, ruleId });
     return answer?.kind === 'keyStatus' ? answer.keyStatus.limits[0]?.remaining : undefined;

@@ -1,4 +1,4 @@
-/** Tests how long a node asks by earlier rules. */
+/** Tests how long a node also asks the keys of earlier rules. */
 import { describe, expect, it } from 'vitest';
 import { EarlierRuleSets } from '../../src/matching/earlier-rule-sets.ts';
 import { matchingForm } from '../../src/rules/matching-form.ts';
@@ -12,8 +12,8 @@ function before(key: string, horizonMillis = HORIZON_MILLIS): { definitions: str
   return { definitions: matchingForm(read.definitions), horizonMillis };
 }
 
-describe('rules of before', () => {
-  it('are asked for two horizons, as a partition may use them for one horizon longer than this node', () => {
+describe('earlier rules', () => {
+  it('are kept for two horizons, because a partition may use them for one horizon longer than this node', () => {
     let now = 1_000;
     const ruleSets = new EarlierRuleSets(() => now);
     expect(ruleSets.of()).toEqual([]);
@@ -27,7 +27,7 @@ describe('rules of before', () => {
     expect(ruleSets.of(known)).toEqual([]);
   });
 
-  it('keep their age if group 0 repeats the list, and start anew if further rules were replaced', () => {
+  it('keep their age if group 0 repeats the list, and get a new age if further rules were replaced', () => {
     let now = 1_000;
     const ruleSets = new EarlierRuleSets(() => now);
     const reported = (): number => ruleSets.of([before('user')]).length;

@@ -34,10 +34,10 @@ export function ruleSetOf(rules: readonly string[]): RuleSet {
 export class Bench {
   readonly asked: Asked[] = [];
   readonly reported: { readonly answer: AskAnswer; readonly partition: number }[] = [];
-  /** What was taken from the local fractions of this node and not given back. */
+  /** The costs that were taken from this node's local fractions and not given back. */
   readonly taken: string[][] = [];
   readonly changes: (readonly [boolean, number])[] = [];
-  /** By rule: how long the local fraction has to wait. */
+  /** By rule: the wait of its local fraction. */
   readonly waits = new Map<string, number>();
   now = 1_000;
   ruleSet: RuleSet | 'starting';
@@ -53,7 +53,7 @@ export class Bench {
       ruleSet: () => this.ruleSet,
       partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
       ask: (request, done, deadlineMillis) => {
-        // After a denial the other limits are peeked at; no answer depends on it here.
+        // After a denial the other limits are peeked at; here no answer depends on that.
         if (request.ask === 'peek') return done(GONE, 0);
         const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
         this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });
@@ -86,7 +86,7 @@ export class Bench {
     );
   }
 
-  /** Answers what was asked last about a rule. */
+  /** Answers the last request for a rule. */
   answer(rule: string, answer: AllowAnswer): void {
     const found = this.asked.findLast(
       ({ request }) => request.ask === undefined && request.userId.startsWith(rule),
@@ -98,7 +98,7 @@ export class Bench {
     return this.asked.some(({ request }) => request.ask === undefined && request.userId.startsWith(rule));
   }
 
-  /** By rule: whose reservations are given back. */
+  /** The rules whose reservations were given back. */
   get refunded(): string[] {
     return this.asked.flatMap(({ request }) =>
       request.ask === 'refund' ? [request.userId.split('=')[0] ?? ''] : [],

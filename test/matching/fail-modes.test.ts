@@ -22,7 +22,7 @@ describe('a request whose limits are in one partition', () => {
     const bench = new Bench({ a: 'open' });
     bench.ask();
     bench.answer('a', undecided(reason));
-    // Some reasons are asked again: once more, after the deadline.
+    // For some reasons the request is repeated: once more, after the deadline.
     const isAgain = bench.reported.length === 0;
     bench.now += 600;
     bench.requests.tick();
@@ -39,7 +39,7 @@ describe('a request whose limits are in one partition', () => {
     { kind: 'conflict', field: 'cost', message: 'another cost' },
     DENIED,
     GRANTED,
-  ] as const)('is told what was decided, or is wrong with it: %j', (answer) => {
+  ] as const)('gets a decision or an error of the partition as it is: %j', (answer) => {
     const bench = new Bench({ a: 'open' });
     bench.ask();
     bench.answer('a', answer);
@@ -48,7 +48,7 @@ describe('a request whose limits are in one partition', () => {
     expect(bench.changes).toEqual([]);
   });
 
-  it('is let through by a local rule while the fraction of this node lasts', () => {
+  it('is let through by a local rule until the fraction of this node is used up', () => {
     const bench = new Bench({ a: 'local' });
     bench.ask();
     bench.answer('a', GONE);
@@ -59,7 +59,7 @@ describe('a request whose limits are in one partition', () => {
     expect(bench.reported.map(({ answer }) => answer)).toEqual([degraded(true, 'a'), degraded(false, 'a')]);
   });
 
-  it('is refused while this node knows no rules at all', () => {
+  it('is refused while this node has no rules', () => {
     const bench = new Bench({ a: 'open' });
     bench.ruleSet = 'starting';
     bench.ask();
@@ -81,7 +81,7 @@ const CASES = FAIL_MODES.flatMap((first) =>
 );
 
 /**
- * The expected outcome, written from the promise alone: a denial denies, then `closed` refuses, then the local
+ * The expected outcome, written from the documented guarantee: a denial denies, then `closed` refuses, then the local
  * fraction is asked.
  */
 function expected({ first, second, firstEnds, secondEnds, hasPart }: (typeof CASES)[number]): string {
@@ -103,31 +103,34 @@ function nameOf(answer: AskAnswer): string {
 }
 
 describe('a request whose limits are in two partitions', () => {
-  it.each(CASES)('$first $firstEnds, $second $secondEnds, with a share: $hasShare', ({ ...one }) => {
-    const bench = new Bench({ a: one.first, b: one.second });
-    if (!one.hasPart) bench.waits.set('a', WAIT).set('b', WAIT);
-    bench.ask();
-    bench.answer('b', ANSWERS[one.secondEnds]);
-    if (bench.reported.length === 0) bench.answer('a', ANSWERS[one.firstEnds]);
-    expect(bench.reported.map(({ answer }) => nameOf(answer))).toEqual([expected(one)]);
-    // What was reserved is used, or given back.
-    const isUsed = ['granted', 'let through'].includes(expected(one));
-    expect(bench.refunded).toEqual(one.secondEnds === 'granted' && !isUsed ? ['b'] : []);
-    const isTaken = (mode: FailMode, ends: End): boolean => isUsed && mode === 'local' && ends === 'gone';
-    const taken = [
-      ...(isTaken(one.second, one.secondEnds) ? [['b']] : []),
-      ...(isTaken(one.first, one.firstEnds) ? [['a']] : []),
-    ];
-    expect(bench.taken).toEqual(taken);
-    const isDegraded = ['held back', 'let through'].includes(expected(one));
-    expect(bench.changes).toEqual(isDegraded ? [[true, 1]] : []);
-  });
+  it.each(CASES)(
+    '$first $firstEnds, $second $secondEnds, with a local fraction left: $hasPart',
+    ({ ...one }) => {
+      const bench = new Bench({ a: one.first, b: one.second });
+      if (!one.hasPart) bench.waits.set('a', WAIT).set('b', WAIT);
+      bench.ask();
+      bench.answer('b', ANSWERS[one.secondEnds]);
+      if (bench.reported.length === 0) bench.answer('a', ANSWERS[one.firstEnds]);
+      expect(bench.reported.map(({ answer }) => nameOf(answer))).toEqual([expected(one)]);
+      // A reservation is used, or given back.
+      const isUsed = ['granted', 'let through'].includes(expected(one));
+      expect(bench.refunded).toEqual(one.secondEnds === 'granted' && !isUsed ? ['b'] : []);
+      const isTaken = (mode: FailMode, ends: End): boolean => isUsed && mode === 'local' && ends === 'gone';
+      const taken = [
+        ...(isTaken(one.second, one.secondEnds) ? [['b']] : []),
+        ...(isTaken(one.first, one.firstEnds) ? [['a']] : []),
+      ];
+      expect(bench.taken).toEqual(taken);
+      const isDegraded = ['held back', 'let through'].includes(expected(one));
+      expect(bench.changes).toEqual(isDegraded ? [[true, 1]] : []);
+    },
+  );
 
   it.each([
     ['open', 1_250],
     ['local', 1_250],
     ['closed', 1_500],
-  ] as const)('has time left to ask the first where the others are %s', (mode, untilMillis) => {
+  ] as const)('has time left to ask for the first limit if the others are %s', (mode, untilMillis) => {
     const bench = new Bench({ a: 'closed', b: mode });
     bench.ask();
     expect(bench.asked.map(({ deadlineMillis }) => deadlineMillis)).toEqual([untilMillis]);
@@ -137,14 +140,14 @@ describe('a request whose limits are in two partitions', () => {
   });
 
   it.each([
-    ['nobody knows of one', GONE, degraded(false, 'b')],
+    ['no partition knows of one', GONE, degraded(false, 'b')],
     [
-      'there was none',
+      'there was no grant',
       { kind: 'invalid', field: 'requestId', message: 'nothing is remembered' } as const,
       degraded(false, 'b'),
     ],
-    ['there was one', GRANTED, GRANTED],
-  ])('that is held back is told the grant of an earlier attempt, if %s: %#', (_, remembered, reported) => {
+    ['there was a grant', GRANTED, GRANTED],
+  ])('that is held back gets the grant of an earlier attempt, if %s: %#', (_, remembered, reported) => {
     const bench = new Bench({ a: 'closed', b: 'local' });
     bench.waits.set('b', WAIT);
     bench.ask({ requestId: 'r1' });
@@ -164,24 +167,24 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.refunded).toEqual([]);
   });
 
-  it('is denied by whoever denies for certain, where others are open', () => {
+  it('is denied by a certain denial, even if undecided rules are open', () => {
     const bench = new Bench({ a: 'closed', b: 'open', c: 'closed' });
     bench.ask();
     bench.answer('b', LOST);
     bench.answer('c', DENIED);
     expect(bench.reported.map(({ answer }) => nameOf(answer))).toEqual(['denied']);
-    // It may have been granted.
+    // The reservation may have been granted.
     expect(bench.refunded).toEqual(['b']);
     expect(bench.wasAsked('a')).toBe(false);
   });
 
-  it('is not refused after its first limit granted it, as a retry would get that grant with nothing charged elsewhere', () => {
+  it('is not refused after its first limit granted it: a retry would get that grant with nothing charged elsewhere', () => {
     const bench = new Bench({ a: 'closed', b: 'local', c: 'closed' });
     bench.waits.set('b', WAIT);
     bench.ask({ requestId: 'r1' });
     bench.answer('b', GONE);
     bench.answer('c', GRANTED);
-    // It is asked for a grant of before alone, and there is none.
+    // The partition is asked only for an earlier grant, and there is none.
     bench.answer('a', { kind: 'invalid', field: 'requestId', message: 'none' });
     expect(bench.reported.map(({ answer }) => answer)).toEqual([degraded(false, 'b')]);
     expect(bench.refunded).toEqual(['c']);
@@ -197,7 +200,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.refunded).toEqual([]);
   });
 
-  it('gives its reservations back if an earlier attempt was granted, which has its own', () => {
+  it('gives its reservations back if an earlier attempt was granted, with reservations of its own', () => {
     const bench = new Bench({ a: 'closed', b: 'open', c: 'closed' });
     bench.ask({ requestId: 'r1' });
     bench.answer('b', GONE);

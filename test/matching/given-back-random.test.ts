@@ -22,7 +22,7 @@ const TABLE = tableOf(
   ...DIMENSIONS.map((key) => ({ id: `${key}/hour`, limit: LIMITS[key], windowMillis: 3_600_000 })),
 );
 
-/** What one id was used for. */
+/** The request of one id. */
 interface Use {
   readonly descriptors: Readonly<Record<string, string>>;
   readonly cost: number;
@@ -32,13 +32,13 @@ interface Use {
   isSettled: boolean;
 }
 
-/** An answer, and what must be in it. */
+/** An answer, and the expected contents. */
 interface Reported {
   readonly found: object;
   readonly expected: object;
 }
 
-class Story {
+class History {
   readonly #random: Random;
   readonly #cluster: DrivenCluster;
   readonly #uses: Use[] = [];
@@ -121,7 +121,7 @@ class Story {
 
   #settle(use: Use, requestId: string): Reported {
     const found = this.#cluster.ask(use.descriptors, requestId, use.settledCost, true);
-    // A settlement that was settled before, without an estimate, repeats what was left then.
+    // A repeated settlement without an estimate repeats the remaining cost of the first.
     const isRepeated = use.isSettled && !use.isGranted;
     this.seen.settled += use.isSettled ? 0 : 1;
     use.isSettled = true;
@@ -131,7 +131,7 @@ class Story {
     return { found, expected: { kind: 'decision', decision } };
   }
 
-  /** What every key has left. */
+  /** The remaining cost of every key. */
   #left(): Reported {
     const found: Record<string, number | undefined> = {};
     const expected: Record<string, number> = {};
@@ -152,14 +152,14 @@ describe('requests in several partitions, given back and settled at random', () 
   const seeds = named === undefined ? Array.from({ length: 60 }, (_, i) => i + 1) : [Number(named)];
   const seen = { granted: 0, denied: 0, refunded: 0, settled: 0, debts: 0 };
 
-  it.each(seeds)('charge each key the sum of what was not given back, seed %i', (seed) => {
-    const story = new Story(seed);
+  it.each(seeds)('charge each key the sum of all costs that were not given back, seed %i', (seed) => {
+    const history = new History(seed);
     for (let i = 0; i < 60; i += 1)
-      for (const { found, expected } of story.step()) expect(found).toMatchObject(expected);
-    for (const kind of Object.keys(seen) as (keyof typeof seen)[]) seen[kind] += story.seen[kind];
+      for (const { found, expected } of history.step()) expect(found).toMatchObject(expected);
+    for (const kind of Object.keys(seen) as (keyof typeof seen)[]) seen[kind] += history.seen[kind];
   });
 
-  it.skipIf(named !== undefined)('are of all kinds', () => {
+  it.skipIf(named !== undefined)('include every kind of request', () => {
     for (const count of Object.values(seen)) expect(count).toBeGreaterThan(50);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Tests which key keeps the id of a request: the same one in whatever order the rules are, so that a retry finds
+ * Tests which key keeps the id of a request: the same one for any order of the rules, so that a retry finds
  * its grant.
  */
 import { describe, expect, it } from 'vitest';
@@ -7,12 +7,12 @@ import type { MatchedLimit } from '../../src/matching/matched-limit.ts';
 import { partsOfRequest } from '../../src/matching/part-outcome.ts';
 import { Bench, ruleSetOf, decision, FROM } from './bench.ts';
 
-/** Which partition the user's key lies in, and which all others. */
+/** The partition of the user's key, and the one of all other keys. */
 function partitionOf(key: string): number {
   return Number(!key.startsWith('user='));
 }
 
-/** Which key is asked under the id, if the rules are in this order. */
+/** The key that is asked under the id, if the rules are in this order. */
 function keeperOf(rules: readonly string[], from: Readonly<Record<string, string>>): string {
   const bench = new Bench();
   bench.ruleSet = ruleSetOf(7, `rules: [${rules.join(', ')}]`);
@@ -33,7 +33,7 @@ describe('the id of a request', () => {
 
   const user = RULES[1] ?? '';
 
-  it('is kept by the same key, whatever order the rules are in', () => {
+  it('is kept by the same key for any order of the rules', () => {
     for (let i = 0; i < RULES.length; i += 1) {
       const rules = [...RULES.slice(i), ...RULES.slice(0, i)];
       for (const ordered of [rules, rules.toReversed()]) {
@@ -45,7 +45,7 @@ describe('the id of a request', () => {
     }
   });
 
-  it('would be kept by the same key in any part, as the part of a customer becomes the first', () => {
+  it("would be kept by the same key in any partition, since the customer's partition becomes the first", () => {
     const limits = ['user=ada', 'ip=10.0.0.1', 'endpoint=/dear'].map(
       (userId) => ({ userId }) as MatchedLimit,
     );
@@ -55,7 +55,7 @@ describe('the id of a request', () => {
     }
   });
 
-  it('is kept by the key of the user, whatever other rules come and go', () => {
+  it('is kept by the key of the user when other rules are added or removed', () => {
     for (let i = 0; i < RULES.length; i += 1)
       expect(keeperOf([...new Set([...RULES.slice(i), user])], FROM)).toBe('user=ada');
   });

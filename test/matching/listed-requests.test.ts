@@ -29,7 +29,7 @@ describe('a request of lists', () => {
     ]);
   });
 
-  it('is also under rules by name, for which each list is a set of descriptors', () => {
+  it('is also under rules for sets of descriptors, for which the order of a list does not matter', () => {
     const bench = new ListedBench();
     bench.ruleSet = ruleSetOf(
       7,
@@ -63,7 +63,7 @@ describe('a request of lists', () => {
     ]);
   });
 
-  it('is denied by one list, gives back what the other granted, and reports which one denied', () => {
+  it('is denied by one list, gives back the grant of the other, and reports which one denied', () => {
     const bench = new ListedBench();
     bench.askLists([USER, IP, listOf({ ip: '10.0.0.2' })]);
     const { askedDigest: _, ...asked } = bench.of('ip').request;
@@ -90,7 +90,7 @@ describe('a request of lists', () => {
     expect(bench.asked.some(({ request }) => request.userId.startsWith('user'))).toBe(false);
   });
 
-  it('reports what was given back as if it had never been taken', () => {
+  it('reports the remaining cost as if the given-back cost had never been charged', () => {
     const bench = new ListedBench();
     bench.askLists([USER, listOf({ ip: '10.0.0.1' }, { cost: 2 })]);
     bench.of('ip').answer(decision({ ruleId: IP_RULE, limit: 5, remaining: 3 }));
@@ -105,7 +105,7 @@ describe('a request of lists', () => {
     ['for ever', 0, undefined, { kind: 'limited', isOver: true, name: '' }],
     ['for a time', 700, 708, { kind: 'limited', isOver: true, name: '', blockedMillis: 700 }],
   ])(
-    'tells how long a key is blocked that is blocked %s, asked or looked at',
+    'reports how long a key is blocked that is blocked %s, for a request and for a peek',
     (_, retryAfterMillis, until, reported) => {
       const bench = new ListedBench();
       bench.askLists([IP]);
@@ -126,7 +126,7 @@ describe('a request of lists', () => {
     },
   );
 
-  it('is unavailable where one of its limits is', () => {
+  it('is unavailable if one of its limits is', () => {
     const bench = new ListedBench();
     bench.askLists([USER, IP]);
     bench.of('ip').answer(GONE);
@@ -161,7 +161,7 @@ describe('a request of lists', () => {
     expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }, { kind: 'unlimited' }] }]);
   });
 
-  it('is let through if its path ends without a limit, and reports no limit', () => {
+  it('is let through if its descriptors end without a limit, and reports no limit', () => {
     const bench = new ListedBench();
     bench.askLists([listOf({ probe: 'x', path: '/health' })]);
     expect(bench.asked).toEqual([]);
@@ -177,7 +177,7 @@ describe('a request of lists', () => {
     expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }] }]);
   });
 
-  it('is under the limit that it states itself, and then under no rule', () => {
+  it('is under the limit that it states, and then under no rule', () => {
     const bench = new ListedBench();
     const limit = { limit: 3, windowMillis: 60_000 };
     bench.askLists([listOf({ shadow: 'x' }, { limit })]);
@@ -186,7 +186,7 @@ describe('a request of lists', () => {
     ]);
   });
 
-  it('of more limits than can be decided as one is refused', () => {
+  it('is refused if it has more limits than one decision can have', () => {
     const bench = new ListedBench();
     bench.askLists(Array.from({ length: 17 }, (_, i) => listOf({ user: String(i) })));
     expect(bench.listed).toMatchObject([{ kind: 'invalid', field: 'descriptors' }]);
@@ -197,7 +197,7 @@ describe('a request of lists', () => {
     const bench = new ListedBench();
     bench.ruleSet = 'starting';
     bench.askLists([USER]);
-    // A limit that is stated holds beside those of rules, and is never left out.
+    // A stated limit applies beside those of rules, and is never left out.
     bench.askLists([listOf({ user: 'ada' }, { limit: { limit: 3, windowMillis: 60_000 } })]);
     expect(bench.listed).toMatchObject([
       { kind: 'unavailable', reason: 'starting' },
@@ -206,7 +206,7 @@ describe('a request of lists', () => {
   });
 });
 
-describe('a cost that no limit has room for', () => {
+describe('a cost above a limit', () => {
   const DEAR = listOf({ ip: '10.0.0.1' }, { cost: 1_000_001 });
 
   const OVER = { isOver: true, limitStatus: { limit: 5, remaining: 0, retryAfterMillis: 1_000 } };
@@ -214,7 +214,7 @@ describe('a cost that no limit has room for', () => {
   it.each([
     ['alone', [DEAR]],
     ['as a sum', [600_000, 600_000].map((cost) => listOf({ ip: '10.0.0.1' }, { cost }))],
-  ])('is over it, and nobody is asked: %s', (_, lists) => {
+  ])('is over the limit, and no partition is asked: %s', (_, lists) => {
     const bench = new ListedBench();
     bench.askLists([USER, ...lists]);
     expect(bench.listed).toMatchObject([
@@ -223,7 +223,7 @@ describe('a cost that no limit has room for', () => {
     expect([bench.asked, bench.peeks]).toEqual([[], []]);
   });
 
-  it('is over the limit if only the leader can tell, and other grants are given back', () => {
+  it('is over the limit if only the leader knows that limit, and other grants are given back', () => {
     const bench = new ListedBench();
     bench.askLists([USER, listOf({ ip: '10.0.0.1' }, { cost: 6 })]);
     bench.of('ip').answer({ kind: 'invalid', field: 'cost', message: 'too much' });
@@ -242,7 +242,7 @@ describe('a cost that no limit has room for', () => {
     expect(bench.listed).toMatchObject([{ allowed: false, lists: [{ isOver: true }] }]);
   });
 
-  it('is allowed without limits, or under shadow rules only', () => {
+  it('is allowed if no limit applies, or only shadow rules', () => {
     const bench = new ListedBench();
     bench.askLists([
       listOf({ other: 'x' }, { cost: 1_000_001 }),

@@ -1,4 +1,4 @@
-/** Tests that a request gives back what it took from local fractions if it is not let through. */
+/** Tests that a request gives its cost back to local fractions if it is not let through. */
 import { describe, expect, it } from 'vitest';
 
 import { Bench, DENIED, degraded, GONE, GRANTED, LOST, undecided, WAIT } from './fail-modes-bench.ts';
@@ -6,10 +6,10 @@ import { Bench, DENIED, degraded, GONE, GRANTED, LOST, undecided, WAIT } from '.
 describe('a request whose limits are in two partitions', () => {
   it.each([
     ['denied by another limit', DENIED, undefined],
-    ['held back by the share of another limit', GONE, WAIT],
-    ['refused, as a limit that is closed may have granted it', LOST, undefined],
+    ['held back by the fraction of another limit', GONE, WAIT],
+    ['refused, because a closed limit may have granted it', LOST, undefined],
     ['invalid', { kind: 'invalid', field: 'cost', message: 'cost is too much' } as const, undefined],
-  ])('leaves the share of this node as it was where it is %s', (_, first, wait) => {
+  ])('leaves the fraction of this node unchanged if it is %s', (_, first, wait) => {
     const bench = new Bench({ a: wait === undefined ? 'closed' : 'local', b: 'local' });
     if (wait !== undefined) bench.waits.set('a', wait);
     bench.ask({ requestId: 'r1' });
@@ -20,7 +20,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.taken).toEqual([]);
   });
 
-  it('takes from the fraction of this node once, though it is asked again as rules change', () => {
+  it('is charged once to the fraction of this node, even if it is repeated because rules change', () => {
     const bench = new Bench({ a: 'closed', b: 'local' });
     bench.ask();
     bench.answer('b', GONE);

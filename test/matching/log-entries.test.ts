@@ -10,7 +10,7 @@ rules:
   - { id: user, key: user, windows: { limit: 2, per: minute } }
   - { id: net, key: ip, windows: { limit: 2, per: minute } }
 `;
-/** The limit that takes a day lies in the other partition. */
+/** The limit per day is in the other partition. */
 const WITH_DAY = DOCUMENT.replace(/2, per: minute } }\n$/, '2, per: day } }\n');
 const VERSION = 7;
 const DAY_MILLIS = 86_400_000;
@@ -37,14 +37,14 @@ function newCluster(leads: readonly number[], document = DOCUMENT): DrivenCluste
   });
 }
 
-/** What is answered to `ada` at her limit, asking from elsewhere, and how many entries that costs. */
+/** The answer to `ada` at her limit, from another address, and the number of entries that it costs. */
 function denied(
   cluster: DrivenCluster,
   requestId?: string,
 ): { readonly answer: AskAnswer; readonly entries: number } {
   for (const ip of ['10.0.0.1', '10.0.0.2'])
     expect(cluster.ask({ user: 'ada', ip })).toMatchObject({ decision: { allowed: true } });
-  // Once by the log.
+  // The first denial is made by the log.
   expect(cluster.ask({ user: 'ada', ip: '10.0.0.4' })).toMatchObject({ decision: { allowed: false } });
   const before = cluster.entries;
   const answer = cluster.ask({ user: 'ada', ip: '10.0.0.3' }, requestId);
@@ -54,14 +54,14 @@ function denied(
 }
 
 describe('a request over two partitions that the first denies', () => {
-  it('costs a reservation and its refund where another node leads the first, and no entry where this node does', () => {
+  it('costs a reservation and its refund if another node leads the first, and no entry if this node does', () => {
     const elsewhere = denied(newCluster([]));
     const here = denied(newCluster([USER]));
     expect([elsewhere.entries, here.entries]).toEqual([2, 0]);
     expect(here.answer).toMatchObject({ decision: { rulesVersion: VERSION, retryAfterMillis: 60_001 } });
   });
 
-  it('under an id costs no more than the question whether it was granted before', () => {
+  it('with an id costs one entry: the question whether it was granted before', () => {
     expect([denied(newCluster([]), 'r1').entries, denied(newCluster([USER, NET]), 'r1').entries]).toEqual([
       2, 1,
     ]);
@@ -106,7 +106,7 @@ describe('a request that two limits deny, one for a minute and one for a day', (
   )('names the day and all limits at every node: %j', ({ leads, requestId, cost }) => {
     const cluster = newCluster(leads, WITH_DAY);
     for (let i = 0; i < 2; i += 1) expect(cluster.ask(FROM)).toMatchObject({ decision: { allowed: true } });
-    // By the logs, as far as that is needed.
+    // Denied by the logs first, if that is needed.
     for (const ip of ['10.0.0.1', '10.0.0.9']) cluster.ask({ user: 'ada', ip });
     const before = cluster.entries;
     expect(cluster.ask(FROM, requestId, cost)).toMatchObject({
@@ -125,7 +125,7 @@ describe('a request that two limits deny, one for a minute and one for a day', (
     expect(cluster.entries - before).toBe(requestId === undefined ? 0 : 1);
   });
 
-  it.each([[[]], [[USER]], [[USER, NET]]])('gets the status of a limit that has room: %j', (leads) => {
+  it.each([[[]], [[USER]], [[USER, NET]]])('reports the status of a limit that has room: %j', (leads) => {
     const cluster = newCluster(leads, WITH_DAY);
     for (const ip of ['10.0.0.2', '10.0.0.3']) cluster.ask({ user: 'ada', ip });
     expect(cluster.ask(FROM)).toMatchObject({
@@ -136,7 +136,7 @@ describe('a request that two limits deny, one for a minute and one for a day', (
 });
 
 describe('a denial that needs no entry', () => {
-  it('is answered by the leader alone, only by the rules that found the limits, and never for a cost that cannot fit', () => {
+  it('comes from the leader alone, under the same rules as the request, and never for a cost that can never fit', () => {
     const driver = FakeDriver.leading({ table: TABLE });
     const request = { userId: 'user=ada', ruleId: 'user/minute', matchedBy: VERSION };
     expect(driver.partition.deniedAtOnce(request)).toBeUndefined();
@@ -146,7 +146,7 @@ describe('a denial that needs no entry', () => {
     expect(driver.partition.deniedAtOnce({ ...request, matchedBy: VERSION + 1 })).toBeUndefined();
     driver.partition.wantRules(tableOf(VERSION + 1, { id: 'user/minute', limit: 9, windowMillis: 60_000 }));
     driver.turn();
-    // It is decided by others from now on, though they are not applied yet.
+    // Requests are now decided by newer rules, although those are not applied yet.
     expect(driver.partition.deniedAtOnce(request)).toBeUndefined();
     expect(driver.partition.deniedAtOnce({ ...request, matchedBy: VERSION + 1 })).toBeUndefined();
     driver.follow();

@@ -5,22 +5,22 @@ import { Bench, ruleSetOf, decision, DENIED, FROM, limitStatus } from './bench.t
 
 const DENIAL = (DENIED as { readonly decision: Decision }).decision;
 
-/** Its reservations were refused by `all`; the first partition, of the user, was not asked. */
+/** A request that `all` denied; the first partition, of the user, was not asked. */
 function deniedByAll(bench: Bench, more: Parameters<Bench['ask']>[1] = {}): void {
   bench.ask(FROM, more);
   bench.of('ip').answer(decision());
   bench.of('*').answer(decision({ allowed: false, ruleId: 'all/minute', retryAfterMillis: 300 }));
 }
 
-function userStands(bench: Bench, minuteMillis: number, hourMillis: number): void {
+function userWaits(bench: Bench, minuteMillis: number, hourMillis: number): void {
   bench.keyStatuses.set('user/minute', limitStatus('user/minute', { retryAfterMillis: minuteMillis }));
   bench.keyStatuses.set('user/hour', limitStatus('user/hour', { retryAfterMillis: hourMillis }));
 }
 
 describe('a request that other partitions denied', () => {
-  it('is told the limit of the first that takes longer, and all limits', () => {
+  it('reports the limit of the first partition if that has a longer wait, and all limits', () => {
     const bench = new Bench();
-    userStands(bench, 400, 9_000);
+    userWaits(bench, 400, 9_000);
     deniedByAll(bench);
     const limits = ['user/minute', 'user/hour', 'net/minute', 'all/minute'].map((ruleId) => ({ ruleId }));
     const decided = { term: 3, index: 6, timeMillis: 9 };
@@ -36,7 +36,7 @@ describe('a request that other partitions denied', () => {
     expect(bench.refunds()).toHaveLength(1);
   });
 
-  it('peeks with its own cost and timestamp, for a part of the remaining time', () => {
+  it('peeks with its own cost and timestamp, for at most a part of the remaining time', () => {
     const bench = new Bench();
     deniedByAll(bench, { cost: 2, timestampMillis: 4 });
     const peek = { ask: 'peek', userId: 'user=ada', cost: 2, timestampMillis: 4 };
@@ -46,11 +46,11 @@ describe('a request that other partitions denied', () => {
   });
 
   it.each([
-    ['takes shorter', (bench: Bench) => userStands(bench, 299, 1)],
-    ['has room', (bench: Bench) => userStands(bench, 0, 0)],
-    ['cannot be looked at', () => undefined],
+    ['takes shorter', (bench: Bench) => userWaits(bench, 299, 1)],
+    ['has room', (bench: Bench) => userWaits(bench, 0, 0)],
+    ['cannot be peeked at', () => undefined],
     [
-      'cannot be looked at as a whole',
+      'cannot be peeked at completely',
       (bench: Bench) =>
         bench.keyStatuses.set('user/hour', limitStatus('user/hour', { retryAfterMillis: 9_000 })),
     ],
@@ -58,27 +58,27 @@ describe('a request that other partitions denied', () => {
       'decides by other rules',
       (bench: Bench) => {
         bench.ruleSet = ruleSetOf(8);
-        userStands(bench, 9_000, 9_000);
+        userWaits(bench, 9_000, 9_000);
       },
     ],
-  ])('is told their denial where the first %s', (_, prepare) => {
+  ])('reports their denial if the first %s', (_, prepare) => {
     const bench = new Bench();
     prepare(bench);
     deniedByAll(bench);
     expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } }, partition: 3 }]);
   });
 
-  it('is answered with a limit that never fits rather than one that takes a day', () => {
+  it('reports a limit that the cost can never fit rather than one with a wait of a day', () => {
     const bench = new Bench();
-    userStands(bench, 0, 86_400_000);
+    userWaits(bench, 0, 86_400_000);
     bench.keyStatuses.set('user/minute', limitStatus('user/minute', { limit: 0, retryAfterMillis: 60_000 }));
     deniedByAll(bench);
     expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'user/minute', limit: 0 } } }]);
   });
 
-  it('is answered with a block rather than any limit', () => {
+  it('reports a block rather than any limit', () => {
     const bench = new Bench();
-    userStands(bench, 1, 1);
+    userWaits(bench, 1, 1);
     const { keyStatus } = limitStatus('user/minute');
     const blocked = { ...keyStatus, isBlocked: true, blockedUntilMillis: 509 } as const;
     bench.keyStatuses.set('user/minute', { kind: 'keyStatus', keyStatus: blocked });
@@ -98,12 +98,12 @@ describe('a request that other partitions denied', () => {
   });
 });
 
-describe('a request that its node denied itself', () => {
+describe('a request that the asked node denies itself', () => {
   it('is answered with the longest wait of all partitions, and reserves nothing', () => {
     const bench = new Bench();
     bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
     bench.keyStatuses.set('net/minute', limitStatus('net/minute', { retryAfterMillis: 86_400_000 }));
-    userStands(bench, 0, 400);
+    userWaits(bench, 0, 400);
     bench.ask(FROM);
     expect(bench.reported).toMatchObject([{ answer: { decision: { ruleId: 'net/minute' } }, partition: 2 }]);
     expect(bench.reported[0]?.answer).toMatchObject({
@@ -112,7 +112,7 @@ describe('a request that its node denied itself', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('asks no shadow rule, however long the peeks take', () => {
+  it('asks no shadow rule, even if the peeks take long', () => {
     const bench = new Bench();
     bench.held = [];
     bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
@@ -137,7 +137,7 @@ describe('a request that its node denied itself', () => {
 });
 
 describe('a request that is granted', () => {
-  it('looks at nothing', () => {
+  it('peeks at nothing', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(decision());

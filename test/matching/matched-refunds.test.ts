@@ -55,7 +55,7 @@ describe('a refund by descriptors', () => {
     expect(reported).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept }]);
   });
 
-  it('cannot say what stays charged where nothing is found under the number of the attempt', () => {
+  it('leaves the charged limits unreported if no reservation is found under the number of the attempt', () => {
     const bench = new Bench();
     const reported = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
@@ -80,7 +80,7 @@ describe('a refund by descriptors', () => {
     expect(reported).toEqual([{ kind: 'refund', refund: REFUND, kept: [] }]);
   });
 
-  it('cannot say what stays charged where other rules made the grant', () => {
+  it('leaves the charged limits unreported if the grant was made by other rules', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(8);
     const reported = refund(bench, FROM);
@@ -89,7 +89,7 @@ describe('a refund by descriptors', () => {
     expect(bench.asked).toHaveLength(1);
   });
 
-  it('cannot say what stays charged where the request has no other limits now', () => {
+  it('leaves the charged limits unreported if the request now has no other limits', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
     const reported = refund(bench, FROM);
@@ -104,7 +104,7 @@ describe('a refund by descriptors', () => {
     expect(reported).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
   });
 
-  it('also asks the key that kept the id by earlier rules, and then cannot tell what stays charged', () => {
+  it('also asks the key that kept the id under earlier rules, and then leaves the charged limits unreported', () => {
     const bench = new Bench();
     bench.earlier = [ruleSetOf(0, 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]')];
     const reported = refund(bench, FROM);
@@ -120,7 +120,7 @@ describe('a refund by descriptors', () => {
     expect(bench.asked).toHaveLength(2);
   });
 
-  it('finds the earlier grant though no rule limits the request now, and asks each key once', () => {
+  it('finds the earlier grant even if no rule limits the request now, and asks each key once', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, 'rules: [{ id: org, key: org, windows: { limit: 2, per: minute } }]');
     const net = 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]';
@@ -131,7 +131,7 @@ describe('a refund by descriptors', () => {
     expect(bench.asked).toHaveLength(1);
   });
 
-  it('passes on that no partition answers, no rule limits, or the rules are unknown', () => {
+  it('reports that no partition answers, no rule has a limit, or the rules are unknown', () => {
     const bench = new Bench();
     const lost = refund(bench, FROM);
     bench.of('user').answer(LOST);
@@ -151,13 +151,13 @@ rules:
   - { id: pro, match: { tier: pro }, key: customer, group: tier, windows: { limit: 9, per: minute } }
 `;
   const PRO = { version: 5, tier: 'pro', overrides: [], isBlocked: false } as const;
-  const SAID = { ...FROM, customer: 'acme', tier: 'free' };
+  const REFUNDED = { ...FROM, customer: 'acme', tier: 'free' };
   const decided = { term: 1, index: 4, timeMillis: 7 };
 
-  it('goes to where its record says that the request was granted, though this node had not seen the record', () => {
+  it("goes to the key that the customer's record determines, even if this node had not read the record", () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, DOCUMENT);
-    const reported = refund(bench, SAID);
+    const reported = refund(bench, REFUNDED);
     expect(bench.asked.map(({ request }) => request)).toEqual([
       { ask: 'customer', userId: 'customer=acme', action: { type: 'read' } },
     ]);
@@ -172,7 +172,7 @@ rules:
   it('gives nothing back while the record cannot be read', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, DOCUMENT);
-    const reported = refund(bench, SAID);
+    const reported = refund(bench, REFUNDED);
     bench.of('customer').answer(LOST);
     expect([reported, bench.refunds()]).toEqual([[LOST], []]);
   });

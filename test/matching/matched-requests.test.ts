@@ -29,7 +29,7 @@ describe('a request whose limits are in one partition', () => {
     expect(bench.reported).toEqual([{ answer: DENIED, partition: 0 }]);
   });
 
-  it('is let through if no rule has a limit for it, or one is unlimited', () => {
+  it('is let through if no rule has a limit for it, or the rule is unlimited', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
     bench.ask({ ip: '10.0.0.1' });
@@ -37,7 +37,7 @@ describe('a request whose limits are in one partition', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('is told as a retry by what was asked, in whatever order, and not by what the rules made of it', () => {
+  it('is recognised as a retry by its own fields, in any order, not by the limits that rules find for it', () => {
     const bench = new Bench();
     bench.ask({ user: 'ada' }, { requestId: 'r1' });
     bench.of('*').answer(decision());
@@ -57,7 +57,7 @@ describe('a request whose limits are in one partition', () => {
 });
 
 describe('a request whose limits are in several partitions', () => {
-  it('reserves all but the first under ids of their own, and then asks the first under its own', () => {
+  it('reserves all but the first limit under derived ids, and then asks for the first under its own id', () => {
     const bench = new Bench();
     bench.ask({ ...FROM, endpoint: '/dear' }, { requestId: 'r1', cost: 2 });
     // Two reservations, then the shadow rule.
@@ -92,7 +92,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.refunds()).toEqual([]);
   });
 
-  it('gives back what others granted if one denies, and never asks the first', () => {
+  it('gives its reservations back if one denies, and never asks for the first limit', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(decision());
@@ -104,7 +104,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.asked.some(({ request }) => request.userId.startsWith('user'))).toBe(false);
   });
 
-  it('is answered with an error first, else with the longest wait', () => {
+  it('is answered with an error if there is one, else with the longest wait', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(DENIED);
@@ -143,7 +143,7 @@ describe('a request whose limits are in several partitions', () => {
     ]);
   });
 
-  it('gives everything back if the first denies', () => {
+  it('gives all reservations back if the first limit denies', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(decision());
@@ -153,7 +153,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.reported).toHaveLength(1);
   });
 
-  it('gets no denial after its deadline, also if the recall took that long', () => {
+  it('gets no denial after its deadline, also if the recall of an earlier grant took that long', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });
     bench.of('ip').answer(DENIED);
@@ -164,7 +164,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.reported).toMatchObject([{ answer }]);
   });
 
-  it('repeats the grant of an earlier attempt, though other limits deny it now', () => {
+  it('repeats the grant of an earlier attempt, even if other limits deny it now', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });
     bench.of('ip').answer(decision());
@@ -183,8 +183,8 @@ describe('a request whose limits are in several partitions', () => {
 
   it.each([
     ['denied, if there was none', { kind: 'invalid', field: 'requestId', message: '' } as const, DENIED],
-    ['undecided, if nobody can say', GONE, GONE],
-  ])('with an id is %s', (_, remembered, answer) => {
+    ['undecided, if no partition answers', GONE, GONE],
+  ])('that is denied after a recall of its id is %s', (_, remembered, answer) => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });
     bench.of('ip').answer(DENIED);
@@ -208,7 +208,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.reported).toEqual([{ answer: LOST, partition: 0 }]);
   });
 
-  it('gives its reservations back if the first was granted to an earlier attempt, which has its own', () => {
+  it('gives its reservations back if an earlier attempt got the first limit, with reservations of its own', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });
     bench.of('ip').answer(decision());
@@ -227,37 +227,37 @@ function grantAll(bench: Bench): void {
 }
 
 describe('a rule in shadow', () => {
-  it('denies nothing; what it would have denied is counted, and listed in the answer', () => {
+  it('denies nothing; its denials are counted, and listed in the answer', () => {
     const bench = new Bench();
     bench.ask(FROM);
-    expect(bench.shadow.request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: 'trial/minute' });
-    bench.shadow.answer(decision({ allowed: false, ruleId: 'trial/minute', retryAfterMillis: 700 }));
+    expect(bench.shadow.request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: 'shadowed/minute' });
+    bench.shadow.answer(decision({ allowed: false, ruleId: 'shadowed/minute', retryAfterMillis: 700 }));
     grantAll(bench);
-    const wouldDeny = [{ ruleId: 'trial/minute', key: 'ip=10.0.0.1', limit: 10, retryAfterMillis: 700 }];
+    const wouldDeny = [{ ruleId: 'shadowed/minute', key: 'ip=10.0.0.1', limit: 10, retryAfterMillis: 700 }];
     expect(bench.reported).toMatchObject([{ answer: { decision: { allowed: true }, wouldDeny } }]);
-    expect(bench.tried).toEqual([{ ruleId: 'trial/minute', wouldAllow: false }]);
+    expect(bench.tried).toEqual([{ ruleId: 'shadowed/minute', wouldAllow: false }]);
     expect(bench.refunds()).toEqual([]);
   });
 
-  it('keeps nobody waiting: later decisions are only counted', () => {
+  it('delays no answer: later decisions are only counted', () => {
     const bench = new Bench();
     bench.ask(FROM);
     grantAll(bench);
     expect(bench.reported).toHaveLength(1);
     expect(bench.reported[0]?.answer).not.toHaveProperty('wouldDeny');
     expect(bench.tried).toEqual([]);
-    bench.shadow.answer(decision({ ruleId: 'trial/minute' }));
-    expect(bench.tried).toEqual([{ ruleId: 'trial/minute', wouldAllow: true }]);
+    bench.shadow.answer(decision({ ruleId: 'shadowed/minute' }));
+    expect(bench.tried).toEqual([{ ruleId: 'shadowed/minute', wouldAllow: true }]);
   });
 
   it.each(['before', 'after'])(
-    'counts nothing of a request that others deny, and keeps no grant of it: %s',
+    'does not count a request that other rules deny, and gives back its own grant: %s',
     (when) => {
       const bench = new Bench();
       bench.ask(FROM);
       const shadow = bench.shadow;
       const requestId = 'requestId' in shadow.request ? shadow.request.requestId : '';
-      const grant = decision({ ruleId: 'trial/minute' });
+      const grant = decision({ ruleId: 'shadowed/minute' });
       if (when === 'before') shadow.answer(grant);
       bench.asked.findLast((one) => one !== shadow && one.request.userId.startsWith('ip'))?.answer(DENIED);
       bench.of('*').answer(DENIED);
@@ -281,7 +281,7 @@ describe('a rule in shadow', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'mine' });
     const shadow = bench.shadow;
-    shadow.answer(decision({ ruleId: 'trial/minute' }));
+    shadow.answer(decision({ ruleId: 'shadowed/minute' }));
     bench.of('*').answer(decision());
     bench.asked.find((one) => one !== shadow && one.request.userId.startsWith('ip'))?.answer(decision());
     bench.of('user').answer({ ...decision(), isRepeat: true } as AllowAnswer);
@@ -290,7 +290,7 @@ describe('a rule in shadow', () => {
   });
 });
 
-describe('what can never be decided', () => {
+describe('a request that can never be decided', () => {
   it.each([
     [{ user: 'x'.repeat(4_097) }, {}, 'descriptors', /too long/],
     [{ ip: '10.0.0.1', endpoint: '/dear' }, { cost: 500_000 }, 'cost', /at most 1000000/],
@@ -309,7 +309,7 @@ describe('a request of one user under one limit', () => {
     '{ id: one, key: user, cost: 3, windows: { limit: 9, per: minute } }',
     '{ id: one, key: [], windows: { limit: 9, per: minute } }',
     '{ id: one, match: { user: ada }, key: user, windows: { limit: 9, per: minute } }',
-  ])('is asked for the limit that the rules find: %s', (rule) => {
+  ])('is decided by the limit that the rules find: %s', (rule) => {
     const ruleSet = ruleSetOf(7, `rules: [${rule}]`);
     for (const user of ['ada', 'a%b', 'x,y'])
       for (const cost of [undefined, 1, 2, 300_000]) {

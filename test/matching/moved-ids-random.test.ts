@@ -1,5 +1,5 @@
 /**
- * Random retries and refunds while the rules change. Whichever key has kept its id, a request is charged once.
+ * Random retries and refunds while the rules change. A request is charged once, under whichever key its id is kept.
  *
  * Repeat a failing history with `SEED=n npx vitest run test/matching/moved-ids-random.test.ts`.
  */
@@ -14,7 +14,7 @@ import { tableOf } from '../partition/fake-driver.ts';
 import { Random } from '../sim/random.ts';
 import { DrivenCluster } from './driven-cluster.ts';
 
-/** Whatever is charged is seen in what is left of one of these. */
+/** Each charge lowers the remaining cost of one of these keys. */
 const LIMIT = 1_000;
 const RULES = ['user', 'ip', '[ip, user]', '[]', 'org'].map(
   (key, place) =>
@@ -29,7 +29,7 @@ function definitionsOf(rules: readonly string[]): readonly RuleDefinition[] {
   return read.definitions;
 }
 
-/** An answer, and what must be in it. */
+/** An answer, and the expected contents. */
 interface Reported {
   readonly found: unknown;
   readonly expected: object;
@@ -41,7 +41,7 @@ interface Use {
   isRefunded: boolean;
 }
 
-class Story {
+class History {
   readonly #random: Random;
   readonly #cluster: DrivenCluster;
   readonly #uses = new Map<string, Use>();
@@ -88,7 +88,7 @@ class Story {
     this.#cluster.follow(ruleSet, table, this.#ruleSets.of(this.#before));
   }
 
-  /** What is granted, and not given back. */
+  /** The costs that are granted and not given back. */
   get #charged(): number {
     const all = this.#cluster.partitions.flatMap(({ partition }) => [...partition.inspect()]);
     const runs = all.flatMap((one) => (one.kind === 'key' ? one.runs : []));
@@ -144,9 +144,9 @@ describe('a request with an id, while the rules change', () => {
   const seeds = SEED === undefined ? Array.from({ length: 60 }, (_, i) => i + 1) : [Number(SEED)];
 
   it.each(seeds)('is charged once, and refunded once (seed %i)', (seed) => {
-    const story = new Story(seed);
+    const history = new History(seed);
     for (let i = 0; i < 60; i += 1)
-      for (const { found, expected } of story.step()) expect(found).toMatchObject(expected);
-    expect(Math.min(...Object.values(story.seen))).toBeGreaterThan(0);
+      for (const { found, expected } of history.step()) expect(found).toMatchObject(expected);
+    expect(Math.min(...Object.values(history.seen))).toBeGreaterThan(0);
   });
 });

@@ -15,7 +15,7 @@ function written(rules: readonly string[]): string {
   return `rules: [${rules.join(', ')}]`;
 }
 
-/** @param now the rules in force @param before those that were, the newest first */
+/** @param now the rules in force @param before earlier rules, the newest first */
 function bench(now: readonly string[], ...before: readonly (readonly string[])[]): Bench {
   const made = new Bench();
   made.ruleSet = ruleSetOf(7, written(now));
@@ -30,7 +30,7 @@ function asked(made: Bench): readonly string[] {
   });
 }
 
-/** In two parts by the earlier rules, in one by the current ones. */
+/** In two partitions under the earlier rules, in one under the current ones. */
 function settled(): Bench {
   const made = bench([OF_USER], [OF_NET, OF_ALL]);
   made.ask(FROM, { requestId: 'r1', settle: true });
@@ -48,7 +48,7 @@ describe('a request with an id that another key has kept', () => {
     expect(made.asked).toHaveLength(1);
   });
 
-  it('gets the conflict, or that no partition can tell', () => {
+  it('gets the conflict, or the error if no partition answers', () => {
     const conflict = { kind: 'conflict', field: 'cost', message: 'another cost' } as const;
     for (const answer of [conflict, GONE, LOST]) {
       const made = bench([OF_USER], [OF_NET]);
@@ -58,7 +58,7 @@ describe('a request with an id that another key has kept', () => {
     }
   });
 
-  it('is asked normally if none of the earlier keys remembers it, each of which is asked once', () => {
+  it('is decided normally if none of the earlier keys remembers it; each is asked once', () => {
     const made = bench([OF_USER], [OF_NET], [OF_ALL], [OF_NET, OF_ALL], [OF_USER, OF_NET]);
     made.ask(FROM, { requestId: 'r1' });
     made.of('ip').answer(NONE);
@@ -75,7 +75,7 @@ describe('a request with an id that another key has kept', () => {
     expect(made.reported).toMatchObject([{ answer: { decision: { allowed: true } } }]);
   });
 
-  it('is matched again if the earlier key is in a partition with older rules', () => {
+  it('is matched again if the partition of the earlier key has older rules', () => {
     const made = bench([OF_USER], [OF_NET]);
     made.ask(FROM, { requestId: 'r1' });
     made.of('ip').answer(RULES_CHANGED);
@@ -84,7 +84,7 @@ describe('a request with an id that another key has kept', () => {
     expect(asked(made)).toEqual(['recall ip=10.0.0.1', 'recall ip=10.0.0.1']);
   });
 
-  it('is asked at once if it has no id, or the same key keeps it', () => {
+  it('is decided at once if it has no id, or the same key keeps it', () => {
     const other = '{ id: other, key: user, windows: { limit: 3, per: hour } }';
     for (const [before, requestId] of [
       [[OF_NET], undefined],
@@ -100,7 +100,7 @@ describe('a request with an id that another key has kept', () => {
 });
 
 describe('a settlement whose id another key has kept', () => {
-  it('was charged if all of its parts remember it; the first gives the answer', () => {
+  it('counts as charged if all of its partitions remember it; the first gives the answer', () => {
     const made = settled();
     made.of('ip').answer(decision());
     made.of('*').answer(decision({ ruleId: 'all/minute' }));
@@ -108,7 +108,7 @@ describe('a settlement whose id another key has kept', () => {
     expect(made.reported).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' }, key: '*' } }]);
   });
 
-  it('is charged if one of its parts does not remember it', () => {
+  it('is charged if one of its partitions does not remember it', () => {
     const made = settled();
     made.of('ip').answer(decision());
     made.of('*').answer(NONE);

@@ -25,7 +25,7 @@ describe('a request', () => {
     expect(limitsOf(questionOf({ userId: 'ada' }))).toEqual(limitsOf({ descriptors }));
   });
 
-  it('that asks for a rule by its id is under that rule only', () => {
+  it('that names a rule is under that rule only', () => {
     expect(limitsOf(questionOf({ userId: 'ada', rule: 'login' }))).toEqual(['login user=ada']);
   });
 
@@ -33,7 +33,7 @@ describe('a request', () => {
     ['per-user', 'rule', /named: true/],
     ['nobody', 'rule', /no 'nobody'/],
     ['by-ip', 'descriptors', /must have ip/],
-  ])('that asks for %s is invalid in %s', (rule, field, message) => {
+  ])('that names the rule %s is invalid in %s', (rule, field, message) => {
     const found = limitsOf(questionOf({ userId: 'ada', rule }));
     expect(found).toMatchObject({
       kind: 'invalid',
@@ -42,7 +42,7 @@ describe('a request', () => {
     });
   });
 
-  it('finds the same limits, whichever questions the book has answered before', () => {
+  it('finds the same limits, whichever requests the rule set has matched before', () => {
     const document = `${DOCUMENT}  - { id: dear, key: user, named: true, windows: { limit: 5, per: hour }, shadow: true }\n`;
     const ways = [undefined, 'login', 'dear', 'per-user', 'by-ip', 'nobody', '3/60000ms'];
     const users = ['ada', 'bob', 'a%b', 'x,y', 'user'];
@@ -52,7 +52,7 @@ describe('a request', () => {
     const used = ruleSetOf(7, document);
     for (const question of [...questions, ...questions.toReversed()])
       expect(used.limitsFor(question)).toEqual(ruleSetOf(7, document).limitsFor(question));
-    // A descriptor more goes another way, and finds the same.
+    // A further descriptor takes another path, and finds the same limits.
     for (const { descriptors, ...rest } of questions) {
       const more = new Map(descriptors).set('other', 'x');
       const found = used.limitsFor({ descriptors, ...rest });
@@ -68,7 +68,7 @@ describe('a request', () => {
     });
   });
 
-  it('is under the first rule of a table, and asks for the others by their ids', () => {
+  it('is under the first rule of a table, and names the others by their ids', () => {
     const rules = ['default', 'login'].map(
       (id) => ({ id, limit: 3, windowMillis: 1_000, clock: 'cluster' }) as const,
     );
@@ -81,7 +81,7 @@ describe('a request', () => {
   });
 });
 
-describe('a rule that is not known here', () => {
+describe('a rule that this node does not know', () => {
   it('is refused only after a leader confirms the rules of this node', () => {
     const bench = new Bench();
     bench.inForce = statusBy(8);
@@ -95,7 +95,7 @@ describe('a rule that is not known here', () => {
   });
 });
 
-describe('a look at a key', () => {
+describe('a peek at a key', () => {
   it('reports the rules that count by such keys, and no others', () => {
     const ruleSet = ruleSetOf(7, DOCUMENT);
     expect(ruleSet.limitIdsOf('user=ada')).toHaveLength(2);
@@ -106,14 +106,14 @@ describe('a look at a key', () => {
   });
 });
 
-/** With one more rule, which depends on who the user is. */
+/** With one more rule, which matches one user only. */
 function withBoss(isAsked: boolean): string {
   const user = isAsked ? 'boss' : '"*"';
   return `${DOCUMENT}  - { id: boss, match: { user: ${user} }, key: user, group: boss, windows: { limit: 1, per: day } }\n`;
 }
 
 describe('a request that names only its user', () => {
-  it('is under the same limits as one that is matched rule by rule, whatever the id', () => {
+  it('is under the same limits as one that is matched rule by rule, for any user id', () => {
     for (const userId of ['ada', 'boss', 'a,b', '50%', 'x'.repeat(256)])
       for (const isAsked of [false, true]) {
         const quick = limitsOf(questionOf({ userId }), ruleSetOf(7, DOCUMENT)) as string[];

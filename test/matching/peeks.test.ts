@@ -19,7 +19,7 @@ let ruleSet: RuleSet | 'starting';
 let asked: PeekRequest[];
 let reported: { readonly answer: PeekAnswer; readonly partition: number }[];
 
-/** The partition knows more limits of the key than the rules in force have. */
+/** A partition that knows more limits of the key than the rules in force have. */
 function keyStatus(): PeekAnswer {
   const ids = [...USER_WINDOWS, 'left/hour'];
   const limit = { limit: 5, windowMillis: 60_000, remaining: 3, retryAfterMillis: 0, resetMillis: 0 };
@@ -55,7 +55,7 @@ beforeEach(() => {
   reported = [];
 });
 
-describe('a look at a key', () => {
+describe('a peek at a key', () => {
   it('shows all windows of the rules in force that count by such keys, and no others', () => {
     peek({ key: 'user=ada' });
     expect(asked).toEqual([{ ask: 'peek', userId: 'user=ada', ruleId: undefined }]);
@@ -68,7 +68,7 @@ describe('a look at a key', () => {
     expect(limitsReported()).toEqual(['per-user/minute', 'per-user/day']);
   });
 
-  it.each(['per-user/day', '100/60000ms'])('asks for the one limit that is called %s', (rule) => {
+  it.each(['per-user/day', '100/60000ms'])('shows the one limit with the id %s', (rule) => {
     peek({ key: 'user=ada', rule });
     expect(asked).toEqual([{ ask: 'peek', userId: 'user=ada', ruleId: rule }]);
   });
@@ -84,13 +84,13 @@ describe('a look at a key', () => {
     expect(ruleSet.limitIdsOf('tenant=a')).toEqual([]);
   });
 
-  it('asks for the one window of a rule that has no other', () => {
+  it('shows the only window of a rule', () => {
     peek({ key: 'ip=10.0.0.1,user=ada', rule: 'pair' });
     expect(asked).toMatchObject([{ userId: 'ip=10.0.0.1,user=ada', ruleId: 'pair/hour' }]);
   });
 
   it.each(['pair', 'off', 'free', 'nobody', 'per-user/hour'])(
-    'under the rule %s is wrong for a user: that has no limit by such keys',
+    'under the rule %s is invalid for a user: the rule has no limit for such keys',
     (rule) => {
       peek({ key: 'user=ada', rule });
       expect(asked).toEqual([]);

@@ -6,13 +6,13 @@ import { describe, expect, it } from 'vitest';
 import { RELEASES_MAX } from '../../src/matching/reservations.ts';
 import { Bench, decision, DENIED, FROM, GONE, LOST } from './bench.ts';
 
-describe('what was reserved for a request that is denied', () => {
+describe('a reservation of a denied request', () => {
   const refund = { ruleId: 'all/minute', decided: { term: 1, index: 1, timeMillis: 1 }, rulesVersion: 7 };
   const GIVEN_BACK = { kind: 'refund', refund: { ...refund, refunded: true, cost: 1 } } as const;
   const NOT_THERE = { kind: 'refund', refund: { ...refund, refunded: false, cost: 0 } } as const;
   const BUSY = { kind: 'unavailable', reason: 'overloaded', proposed: false } as const;
 
-  it('is given back if it may have been granted, repeatedly until that is confirmed', () => {
+  it('is given back if it may have been granted, repeatedly until the refund is confirmed', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(LOST);
@@ -37,7 +37,7 @@ describe('what was reserved for a request that is denied', () => {
     expect([reservations.counts, reservations.pendingCount]).toEqual([{ released: 2, left: 0 }, 0]);
   });
 
-  it('asks again for what no log held if nobody said that it was granted: it may be on its way', () => {
+  it('is given back again if the first refund found no grant: the reservation may still be on its way', () => {
     const bench = new Bench();
     bench.ask({ user: 'ada' });
     bench.of('*').answer(LOST);
@@ -55,7 +55,7 @@ describe('what was reserved for a request that is denied', () => {
     expect(bench.requests.reservations.counts).toEqual({ released: 0, left: 2 });
   });
 
-  it('counts as left if it expires before a partition can be asked', () => {
+  it('counts as not given back if it expires before a partition can be asked', () => {
     const bench = new Bench();
     bench.ask({ user: 'ada' });
     bench.of('*').answer(decision());
@@ -68,7 +68,7 @@ describe('what was reserved for a request that is denied', () => {
     expect(bench.requests.reservations.counts).toEqual({ released: 0, left: 1 });
   });
 
-  it('is given back few at a time, and load refuses none', () => {
+  it('is given back few at a time, so that load refuses no refund', () => {
     const bench = new Bench();
     for (let i = 0; i < 1_000; i += 1) {
       bench.ask({ user: 'ada' });
@@ -82,7 +82,7 @@ describe('what was reserved for a request that is denied', () => {
     expect(bench.requests.reservations.counts).toEqual({ released: 1_000, left: 0 });
   });
 
-  it('is each asked for again if all partitions refuse at once', () => {
+  it('is given back again after all partitions refused at once', () => {
     const bench = new Bench();
     for (let i = 0; i < 10_000; i += 1) {
       bench.ask({ user: 'ada' });

@@ -5,14 +5,14 @@ import { Bench, ruleSetOf, decision, FROM } from './bench.ts';
 describe('while the rules change', () => {
   it.each([
     [
-      'the partition decides by others',
+      'the partition decides by other rules',
       { kind: 'unavailable', reason: 'rules_changed', proposed: false } as const,
     ],
     [
       'the partition has no such rule',
       { kind: 'invalid', field: 'rule', message: 'there is no rule' } as const,
     ],
-  ])('limits are found again when %s', (_, answer) => {
+  ])('a request is matched again when %s', (_, answer) => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(decision());

@@ -34,7 +34,7 @@ describe('a settlement', () => {
     ]);
   });
 
-  it('is answered with the limit with the least left, and lists all that were charged', () => {
+  it('is answered with the limit that has the least left, and lists all charged limits', () => {
     const made = settled();
     made.of('ip').answer(decision());
     expect(made.reported).toEqual([]);
@@ -55,7 +55,7 @@ describe('a settlement', () => {
     ]);
   });
 
-  it('always has an id in several partitions, and needs none in one', () => {
+  it('always gets an id in several partitions, and needs none in one', () => {
     const ids = settled().asked.map(({ request }) => 'requestId' in request && request.requestId);
     expect(ids[0]).toEqual(expect.any(String));
     expect(new Set(ids).size).toBe(1);
@@ -64,7 +64,7 @@ describe('a settlement', () => {
     expect(alone.asked.map(({ request }) => request)).toMatchObject([{ requestId: undefined }]);
   });
 
-  it('is asked again under the same id where rules were changing, so nobody charges it twice', () => {
+  it('is repeated under the same id if the rules were changing, so no partition charges it twice', () => {
     const made = settled();
     made.of('user').answer(OVER);
     made.of('ip').answer(RULES_CHANGED);
@@ -75,7 +75,7 @@ describe('a settlement', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it('is in doubt where one charged it, and rules were changing until its deadline', () => {
+  it('has an unknown outcome if one partition charged it, and rules were changing until its deadline', () => {
     const made = settled();
     made.of('user').answer(OVER);
     made.now += 1_000;
@@ -84,9 +84,14 @@ describe('a settlement', () => {
   });
 
   it.each([
-    ['is in doubt where one says nothing and another charged it', decision(), GONE, true],
-    ['is in doubt where one does not know', GONE, LOST, true],
-    ['is certainly charged nowhere where nobody was there', GONE, GONE, false],
+    [
+      'has an unknown outcome if one partition does not answer and another charged it',
+      decision(),
+      GONE,
+      true,
+    ],
+    ['has an unknown outcome if one partition does not know', GONE, LOST, true],
+    ['is certainly not charged if no partition had a leader', GONE, GONE, false],
   ])('%s', (_, one, other, proposed) => {
     const made = settled();
     made.of('user').answer(one);
@@ -118,7 +123,7 @@ describe('a settlement', () => {
     const from = { user: 'ada', customer: 'acme' };
     for (const settle of [true, undefined] as const) {
       made.ask(from, settle && { settle });
-      // It learns of the record first.
+      // It gets the record first.
       for (let i = 0; i < made.asked.length; i += 1) {
         const { request, answer } = made.asked[i]!;
         if (request.ask === 'customer') answer({ kind: 'customer', outcome } as never);
@@ -133,7 +138,7 @@ describe('a settlement', () => {
   });
 });
 
-describe('a gateway that asks under a rule that is post-paid', () => {
+describe('a request of a gateway under a post-paid rule', () => {
   const DOCUMENT = `
 domain: edge
 descriptors:
@@ -153,13 +158,13 @@ descriptors:
     };
     made.requests.askListed(
       request,
-      () => expect.fail('it is no look'),
+      () => expect.fail('no peek is expected'),
       (answer) => reported.push(answer),
     );
     return [made, reported];
   }
 
-  it('is charged without denial under that rule, and normally under others', () => {
+  it('is charged without denial under that rule, and decided normally under others', () => {
     const [made, reported] = asked(['model', 'big', 1_500], ['user', 'ada', 1]);
     expect(made.of('model').request).toMatchObject({ cost: 1_500, settle: true });
     made.of('model').answer(decision({ ruleId: 'edge|model/hour', remaining: 0, retryAfterMillis: 90 }));
@@ -201,7 +206,7 @@ describe('a settlement of a request by its id', () => {
     return made;
   }
 
-  it('charges the true cost once, and then gives back what it was granted', () => {
+  it('charges the true cost once, and then gives back its estimate', () => {
     const made = settledById();
     expect(made.asked.map(({ request }) => request)).toMatchObject([
       { userId: 'user=ada', cost: 7, settle: true, requestId: 'r1#settled' },
@@ -213,7 +218,7 @@ describe('a settlement of a request by its id', () => {
     expect(made.reported).toMatchObject([{ answer: { decision: { allowed: true, remaining: 0 } } }]);
   });
 
-  it('has its own id, however long the id of its request is', () => {
+  it('has its own id, also if the id of its request is very long', () => {
     const ids = ['x', 'y'].map((letter) => {
       const made = new Bench();
       made.ruleSet = ruleSetOf(7, RULES);
@@ -226,7 +231,7 @@ describe('a settlement of a request by its id', () => {
     expect(ids[0]).not.toBe(ids[1]);
   });
 
-  it('reports what is left after the estimate was refunded', () => {
+  it('reports the remaining cost after the estimate was refunded', () => {
     const made = settledById();
     made.keyStatuses.set('user/minute', limitStatus('user/minute', { remaining: 3, retryAfterMillis: 0 }));
     made.asked[0]?.answer(OVER);
@@ -245,7 +250,7 @@ describe('a settlement of a request by its id', () => {
     ]);
   });
 
-  it('reports what was left before the refund if the rules have changed', () => {
+  it('reports the remaining cost before the refund if the rules have changed', () => {
     const made = settledById();
     made.asked[0]?.answer(OVER);
     made.ruleSet = ruleSetOf(8, RULES);
@@ -269,14 +274,14 @@ describe('a settlement of a request by its id', () => {
     expect(made.reported).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
   });
 
-  it('is charged even if nothing was granted under its id, or too long ago', () => {
+  it('is charged even if no grant is remembered under its id', () => {
     const made = settledById();
     made.asked[0]?.answer(decision());
     made.asked[1]?.answer({ ...GIVEN_BACK, refund: { ...GIVEN_BACK.refund, refunded: false, cost: 0 } });
     expect(made.reported).toMatchObject([{ answer: { decision: { allowed: true } } }]);
   });
 
-  it('is in doubt where its estimate may still be charged', () => {
+  it('has an unknown outcome if its estimate may still be charged', () => {
     const made = settledById();
     made.asked[0]?.answer(decision());
     made.asked[1]?.answer(GONE);
@@ -286,7 +291,7 @@ describe('a settlement of a request by its id', () => {
   it.each([
     ['it may be charged or not', LOST, true],
     ['it is certainly not charged', GONE, false],
-  ])('gives nothing back where %s', (_, answer, proposed) => {
+  ])('gives nothing back if %s', (_, answer, proposed) => {
     const made = settledById();
     made.asked[0]?.answer(answer);
     expect(made.reported).toMatchObject([{ answer: { kind: 'unavailable', proposed } }]);

@@ -12,7 +12,7 @@ const RULES = `
 rules:
   - { id: user, key: user, windows: { limit: 2, per: minute } }
   - { id: net, key: ip/24, windows: { limit: 2, per: minute } }
-  - { id: trial, key: apiKey, windows: { limit: 1, per: minute }, shadow: true }
+  - { id: shadowed, key: apiKey, windows: { limit: 1, per: minute }, shadow: true }
 `;
 const DENY = `unmatched: deny${RULES}`;
 const SHADOW = `unmatched: shadow${RULES}`;
@@ -30,8 +30,8 @@ function reported(): unknown[] {
   return bench.reported.map(({ answer }) => answer);
 }
 
-describe('a request that no rule is for', () => {
-  it('is denied without asking for a grant, unless unmatched is allow or absent', () => {
+describe('a request that no rule matches', () => {
+  it('is denied without asking a partition for a grant, unless unmatched is allow or absent', () => {
     bench.ask(MISSPELT);
     bench.ruleSet = ruleSetOf(7, `unmatched: allow${RULES}`);
     bench.ask(MISSPELT);
@@ -64,7 +64,7 @@ describe('a request that no rule is for', () => {
     expect(bench.reported.map(({ answer }) => answer.kind)).toEqual(['unlimited', 'unlimited']);
   });
 
-  it('is denied only by rules in force: a node that is behind waits for newer ones', () => {
+  it('is denied only by rules in force: a node with older ones waits for them', () => {
     bench.inForce = statusBy(8);
     bench.ask(MISSPELT);
     bench.requests.tick();
@@ -75,7 +75,7 @@ describe('a request that no rule is for', () => {
     expect(reported()).toEqual([{ kind: 'unlimited', rulesVersion: 8 }]);
   });
 
-  it('is unavailable if the rules cannot be confirmed, whatever the fail modes', () => {
+  it('is unavailable if the rules cannot be confirmed, for any fail modes', () => {
     bench.ruleSet = ruleSetOf(
       7,
       'unmatched: deny\nrules: [{ id: u, key: user, windows: { limit: 2, per: day }, failMode: open }]',
@@ -85,7 +85,7 @@ describe('a request that no rule is for', () => {
     expect(reported()).toEqual([GONE]);
   });
 
-  it('leaves the fail modes of all other rules as they are', () => {
+  it('does not change the fail modes of other rules', () => {
     bench.ruleSet = ruleSetOf(
       7,
       'unmatched: deny\nrules: [{ id: u, key: user, unlimited: true, failMode: open }]',
@@ -95,7 +95,7 @@ describe('a request that no rule is for', () => {
     expect(reported()).toEqual([{ kind: 'unlimited', rulesVersion: 7 }]);
   });
 
-  it('of a customer is matched by the tier that operators gave it', () => {
+  it('of a customer may match a rule by the tier in its record', () => {
     bench.ruleSet = ruleSetOf(
       7,
       'unmatched: deny\nrules: [{ id: gold, match: { tier: gold }, key: ip, windows: { limit: 2, per: day } }]',
@@ -114,7 +114,7 @@ describe('a request that no rule is for', () => {
     expect(reported()).toEqual([UNMATCHED]);
   });
 
-  it('in shadow is let through, counted, and reported as a shadow denial', () => {
+  it('is let through if unmatched is shadow, counted, and reported as a shadow denial', () => {
     bench.ruleSet = ruleSetOf(7, SHADOW);
     bench.ask(MISSPELT);
     bench.ask({ user: 'ada' });
@@ -138,7 +138,7 @@ function askLists(lists: readonly List[], domain = 'edge'): ListedAnswer[] {
   const answers: ListedAnswer[] = [];
   bench.requests.askListed(
     { domain, lists },
-    () => expect.fail('nothing is looked at'),
+    () => expect.fail('no peek is expected'),
     (answer) => answers.push(answer),
   );
   return answers;
@@ -192,7 +192,7 @@ descriptors:
     ]);
   });
 
-  it('in shadow is charged for lists with a rule, and counted', () => {
+  it('is charged for lists with a rule if unmatched is shadow, and counted', () => {
     bench.ruleSet = ruleSetOf(7, SHADOW);
     const answers = askLists([listOf({ user: 'ada' }), listOf(MISSPELT)]);
     bench.of('user').answer(decision());
@@ -208,7 +208,7 @@ function peek(key: string): PeekAnswer[] {
   return answers;
 }
 
-describe('a look at a key', () => {
+describe('a peek at a key', () => {
   it('reports that a request with this key alone is denied', () => {
     const { keyStatus } = statusBy(7) as Extract<PeekAnswer, { kind: 'keyStatus' }>;
     const unmatched = [{ kind: 'keyStatus', keyStatus: { ...keyStatus, isUnmatched: true } }];
@@ -219,7 +219,7 @@ describe('a look at a key', () => {
     expect(peek('usr=ada')).toEqual([{ kind: 'keyStatus', keyStatus }]);
   });
 
-  it('reports that only by rules in force', () => {
+  it('reports that only if the rules are in force', () => {
     bench.inForce = statusBy(8);
     expect(peek('usr=ada')).toMatchObject([{ kind: 'unavailable', reason: 'rules_changed' }]);
   });

@@ -42,7 +42,7 @@ const NODE_4 = { id: 4, incarnation: 'of 4' };
 const all = (types: readonly unknown[], taken: boolean): boolean[] => types.map(() => taken);
 
 describe('a hello', () => {
-  it('is welcome from a founder, and from a node that nothing is known of', () => {
+  it('is accepted from a founder, and from an unknown node', () => {
     const admission = admissionOf(1);
     expect(admission.refusalOf(admissionOf(2).helloTo(1))).toBeUndefined();
     expect(admission.refusalOf(HELLO)).toBeUndefined();
@@ -63,7 +63,7 @@ describe('a hello', () => {
       /does not have the database/,
     ],
     ['from another founder', { ...HELLO, node: 2, incarnation: 'anew' }, 'otherIncarnation', /take a new id/],
-  ])('%s is refused, and told why', (_what, hello, code, text) => {
+  ])('%s is refused with the reason', (_what, hello, code, text) => {
     expect(admissionOf(1).refusalOf(hello)).toEqual({ code, text: expect.stringMatching(text) });
   });
 
@@ -85,28 +85,28 @@ describe('a hello', () => {
     expect(admission.refusalOf(HELLO)).toBeUndefined();
   });
 
-  it('of a node that was removed is refused once it is no longer needed and has learned of that', () => {
+  it('of a removed node is refused once it is no longer needed and knows of its removal', () => {
     const admission = admissionOf(1);
     admission.update(stateOf({ leaving: [NODE_4], retired: [4] }), [1, 2, 3, 4]);
     expect(admission.refusalOf(HELLO)).toBeUndefined();
-    // All partitions have moved; group 0 still has it as a learner, so that it learns that.
+    // All partitions have moved; group 0 still has it as a learner, so that it learns of its removal.
     admission.update(stateOf({ retired: [4] }), [1, 2, 3, 4]);
     expect(admission.refusalOf(HELLO)).toBeUndefined();
     admission.update(stateOf({ retired: [4] }), [1, 2, 3]);
     expect(admission.refusalOf(HELLO)?.code).toBe('removed');
   });
 
-  it('of a node that was removed or created again is refused for that, even if its target is gone too', () => {
+  it('of a node that was removed or created again is refused for that, even if its target was removed too', () => {
     const admission = admissionOf(7);
     admission.update(stateOf({ nodes: [{ id: 7, incarnation: 'of 7' }], retired: [1, 2, 3, 4] }), [7]);
-    // Node 7 lives where node 1 did.
+    // Node 7 has the former address of node 1.
     expect(admission.refusalOf(HELLO)?.code).toBe('removed');
     admission.update(stateOf({ nodes: [NODE_4], retired: [1, 2, 3] }), [4, 7]);
     expect(admission.refusalOf({ ...HELLO, incarnation: 'anew' })?.code).toBe('otherIncarnation');
     expect(admission.refusalOf(HELLO)?.code).toBe('wrongTarget');
   });
 
-  it('is refused by a node that no longer takes part', () => {
+  it('is refused by a node that was removed', () => {
     const admission = admissionOf(1);
     admission.withdraw('node 1 was removed');
     expect(admission.refusalOf(HELLO)).toEqual({ code: 'wrongTarget', text: 'node 1 was removed' });
@@ -129,7 +129,7 @@ describe('a message', () => {
     );
   }
 
-  it('of an unrecorded sender is taken if it is of group 0 and promises nothing', () => {
+  it('of an unrecorded sender is accepted if it is of group 0 and promises nothing', () => {
     const admission = admissionOf(1);
     expect(takes(admission, REQUESTS, META_GROUP)).toEqual(all(REQUESTS, true));
     expect(takes(admission, PROMISES, META_GROUP)).toEqual(all(PROMISES, false));
@@ -138,7 +138,7 @@ describe('a message', () => {
     expect(admission.mayTake(SENDER, { kind: 'chunkAck', ...ack })).toBe(false);
   });
 
-  it('is taken of a recorded one, and not of another under its id', () => {
+  it('is accepted of a recorded sender, and not of another database under its id', () => {
     const admission = admissionOf(1);
     admission.update(stateOf({ nodes: [NODE_4] }), []);
     expect(takes(admission, [...REQUESTS, ...PROMISES], 1)).not.toContain(false);

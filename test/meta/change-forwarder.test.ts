@@ -71,7 +71,7 @@ describe('a change of the nodes', () => {
     [{ type: 'nodes', change: { remove: 3 } }],
     [{ type: 'nodes', change: { add: NODE, remove: 3 } }],
     [{ type: 'rules', base: 5, table: TABLE }],
-  ])('is decided by the leader, wherever it was asked: %j', (change) => {
+  ])('is decided by the leader, from any node: %j', (change) => {
     for (const id of [1, 2]) expect(pair.ask(id, change)).toEqual([{ ok: true, version: 7 }]);
     expect(pair.asked).toEqual([change, change]);
   });
@@ -80,7 +80,7 @@ describe('a change of the nodes', () => {
     [{ ok: false, reason: 'tooFewNodes' }],
     [{ ok: false, reason: 'unknownOutcome' }],
     [{ ok: false, reason: 'notLeader', leader: 3 }],
-  ])('comes back with its refusal: %j', (answer) => {
+  ])('returns its refusal: %j', (answer) => {
     pair.answer = answer;
     expect(pair.ask(1, { type: 'nodes', change: { remove: 3 } })).toEqual([answer]);
   });
@@ -114,7 +114,7 @@ describe('a change of the nodes', () => {
     ]);
   });
 
-  it('is not answered by a node that was not asked', () => {
+  it('ignores answers of a node that was not asked', () => {
     pair.answer = undefined;
     const reported = pair.ask(1, { type: 'nodes', change: { remove: 3 } });
     pair.node(1).receiveResult(3, { id: 100, result: { ok: true, version: 9 } });

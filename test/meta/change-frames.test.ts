@@ -28,7 +28,7 @@ describe('a change', () => {
     [{ type: 'rules', base: 5, table }],
     [{ type: 'rules', base: 5, table, definitions: '[]' }],
     [{ type: 'rules', base: 5, table, matchedBefore: '[]' }],
-  ])('arrives as it was sent: %j', (change) => {
+  ])('is decoded as it was encoded: %j', (change) => {
     expect(decodeChange(encodeChange({ id: 7, change }))).toEqual({ id: 7, change });
   });
 
@@ -60,7 +60,7 @@ describe('a change', () => {
     [{ type: 'toString', change: {} }],
     ['drain'],
     [null],
-  ])('that makes no sense, or is none that nodes hand on, is a FrameError: %j', (change) => {
+  ])('that is invalid, or of a kind that nodes do not forward, is a FrameError: %j', (change) => {
     const bytes = new TextEncoder().encode(JSON.stringify(change));
     expect(() => decodeChange(pack([7, bytes]))).toThrow(FrameError);
   });
@@ -73,7 +73,7 @@ describe('a change', () => {
   );
 });
 
-describe('what became of it', () => {
+describe('the result of a change', () => {
   it.each<[ChangeResult]>([
     [{ ok: true, version: 7 }],
     [{ ok: false, reason: 'tooFewNodes' }],
@@ -83,7 +83,7 @@ describe('what became of it', () => {
     [{ ok: false, reason: 'lastAdmin' }],
     [{ ok: false, reason: 'tooFewUndrained', message: 'one of three' }],
     [{ ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: 12 }, { node: 3 }] }],
-  ])('arrives as it was sent: %j', (result) => {
+  ])('is decoded as it was encoded: %j', (result) => {
     expect(decodeResult(encodeResult({ id: 7, result }))).toEqual({ id: 7, result });
   });
 

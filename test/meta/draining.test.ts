@@ -44,7 +44,7 @@ function idsOf({ state }: MetaRecord): number[] {
 }
 
 describe('a node that is drained', () => {
-  it('stays drained until an operator ends that; a repetition changes nothing', () => {
+  it('stays drained until an operator ends the drain; a repetition changes nothing', () => {
     const before = created(1, 2, 3);
     const record = drained(before, 2);
     expect(idsOf(record)).toEqual([2]);
@@ -63,7 +63,7 @@ describe('a node that is drained', () => {
     expect(() => decodeMetaRecord([new TextEncoder().encode(text)])).toThrow(MetaDecodeError);
   });
 
-  it('stays so when it says where it is, and while it leaves the cluster', () => {
+  it('stays drained when it introduces itself, and while it leaves the cluster', () => {
     const record = drained(created(1, 2, 3, 4), 2);
     const at = { host: 'h', port: 7 };
     const introduce: MetaCommand = { type: 'introduce', node: { id: 2, incarnation: 'of 2', http: at } };
@@ -73,7 +73,7 @@ describe('a node that is drained', () => {
     expect(removed.state.leaving).toMatchObject([{ id: 2, draining: true }]);
   });
 
-  it('keeps the list of nodes and the placement as they are', () => {
+  it('changes neither the list of nodes nor the placement', () => {
     const before = created(1, 2, 3);
     const { nodes: _, ...rest } = drained(before, 2).state;
     const { nodes: __, ...restBefore } = before.state;
@@ -107,7 +107,7 @@ describe('to drain a node is refused', () => {
     expect(drain(record, count)).toEqual({ record, refusal: 'tooFewUndrained' });
   });
 
-  it('with the numbers, and what to do', () => {
+  it('with the numbers, and a remedy', () => {
     const nodes = [{ id: 1 }, { id: 2, draining: true as const }, { id: 3 }];
     expect(tooFewUndrainedText(nodes, 3)).toBe(
       'at least 2 of 3 nodes must stay undrained, but 1 would be left: node 2 is drained already; end that drain first, or add nodes',
@@ -119,13 +119,13 @@ describe('to drain a node is refused', () => {
 });
 
 describe('the command to drain a node', () => {
-  it.each([true, false])('is read as it was written: %j', (isDraining) => {
+  it.each([true, false])('is decoded as it was encoded: %j', (isDraining) => {
     const command: MetaCommand = { type: 'drain', change: { node: 2, isDraining } };
     expect(decodeMetaCommand(encodeMeta(command))).toEqual(command);
   });
 
   it.each([{}, { change: {} }, { change: { node: 0, isDraining: true } }, { change: { node: 1 } }])(
-    'is none: %j',
+    'is refused with the value %j',
     (fields) => {
       const bytes = new TextEncoder().encode(JSON.stringify({ type: 'drain', ...fields }));
       expect(() => decodeMetaCommand(bytes)).toThrow(MetaDecodeError);

@@ -1,4 +1,4 @@
-/** The first rules of a cluster in tests about something else. */
+/** The first rules of a cluster, for tests that are not about rules. */
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 
 export const FIRST_RULES = validateRuleTable({

@@ -1,4 +1,4 @@
-/** The steps from the current members of a group to the wanted ones: each is sound, and they end. */
+/** The steps from the current members of a group to the wanted ones: each is valid, and they end. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedConfig, isJoint, leaveJoint, simpleConfig } from '../../raft/membership.ts';
@@ -48,27 +48,27 @@ describe('moving a group', () => {
     expect(nextStep(joint, { voters: [9], learners: [] }, ALL)).toBe('waits');
   });
 
-  it('waits for nodes that are not there, adds the others meanwhile, and keeps all voters until all have joined', () => {
+  it('waits for missing nodes, adds the others meanwhile, and keeps all voters until all have joined', () => {
     const wanted = { voters: [1, 4, 5], learners: [] };
     const onlyFour: Ready = { mayEnter: (node) => node === 4, mayLeave: () => true };
     const before = simpleConfig([1, 2, 3]);
     expect(nextStep(before, wanted, { ...ALL, mayEnter: () => false })).toBe('waits');
     expect(nextStep(before, wanted, onlyFour)).toEqual([{ kind: 'addLearner', node: 4 }]);
     expect(nextStep({ ...before, learners: [4] }, wanted, onlyFour)).toBe('waits');
-    // A learner that is not wanted any more need not wait.
+    // A learner that is not wanted any more is removed at once.
     expect(nextStep({ ...before, learners: [4, 9] }, wanted, onlyFour)).toEqual([
       { kind: 'remove', node: 9 },
     ]);
   });
 
-  it('keeps a node that may not leave yet, and is done all the same', () => {
+  it('keeps a node that may not leave yet, and is still done', () => {
     const config = { ...simpleConfig([1, 2, 3]), learners: [4] };
     const wanted = { voters: [1, 2, 3], learners: [] };
     expect(nextStep(config, wanted, { ...ALL, mayLeave: () => false })).toBe('none');
     expect(nextStep(config, wanted, ALL)).toEqual([{ kind: 'remove', node: 4 }]);
   });
 
-  it('ends with the wanted members, wherever it begins', () => {
+  it('ends with the wanted members, from any configuration', () => {
     const ids = fc.uniqueArray(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 7 });
     fc.assert(
       fc.property(ids, ids, fc.nat(), fc.nat(), (before, after, cutBefore, cutAfter) => {
@@ -90,7 +90,7 @@ describe('group 0', () => {
     [5, 5],
     [6, 5],
     [9, 5],
-  ])('of %d nodes, has %d voters with the lowest ids, and everybody else as learner', (count, voters) => {
+  ])('of %d nodes has %d voters with the lowest ids, and all others as learners', (count, voters) => {
     const nodes = Array.from({ length: count }, (_, i) => 10 * (count - i));
     const members = metaMembers(unlabelled(nodes));
     expect(members.voters).toEqual(sorted(nodes).slice(0, voters));

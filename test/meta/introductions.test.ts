@@ -39,7 +39,7 @@ function withFour(): MetaRecord {
 const four = (record: MetaRecord): unknown => record.state.nodes.find(({ id }) => id === 4);
 
 describe('the list of nodes', () => {
-  it('takes the first incarnation of a node, and no other after that', () => {
+  it('accepts the first incarnation of a node, and no other after that', () => {
     const first = introduced(withFour(), { id: 4, incarnation: 'first' });
     expect(four(first)).toEqual({ id: 4, incarnation: 'first', ...at(4) });
     expect(introduced(first, { id: 4, incarnation: 'second', ...at(9) })).toBe(first);
@@ -72,7 +72,7 @@ describe('the list of nodes', () => {
     expect(applyMetaCommand(record, { type: 'nodes', change: { add } }, hash).refusal).toBe('retiredNode');
   });
 
-  it('accepts those of a leaving node, and none of strangers', () => {
+  it('accepts addresses of a leaving node, and none of unknown ones', () => {
     const before = withFour();
     expect(introduced(before, { id: 9, incarnation: 'x', ...at(9) })).toBe(before);
     const leaving = applyMetaCommand(before, { type: 'nodes', change: { remove: 2 } }, hash).record ?? before;
@@ -100,7 +100,7 @@ describe('the leader of group 0', () => {
     return asked;
   }
 
-  it('proposes what is new in the introductions of connected nodes, itself included', () => {
+  it('proposes new facts in the introductions of connected nodes, itself included', () => {
     registrar.introduced({ ...founder(2), node: 2, target: 1, facts: '', speaks: VERSIONS });
     registrar.introduced({
       node: 4,
@@ -119,7 +119,7 @@ describe('the leader of group 0', () => {
     expect(peek()).toEqual([{ ...founder(1), ...at(11) }]);
   });
 
-  it('is the only node that does', () => {
+  it('is the only node that proposes them', () => {
     group.isLeader = false;
     expect(peek()).toEqual([]);
   });

@@ -71,7 +71,7 @@ function bytes(text: string): Uint8Array {
 }
 
 describe('a label', () => {
-  it('is kept until another one is given or it is taken away; what is not named stays', () => {
+  it('is kept until it is replaced or removed; labels that a change does not name stay', () => {
     const before = created(none(1, 2, 3, 4));
     const record = labelled(before, { node: 2, zone: 'a', host: 'm' });
     expect(record.state).toMatchObject({ version: 2, settledVersion: 1 });
@@ -83,13 +83,13 @@ describe('a label', () => {
     expect(bare.state.version).toBe(4);
   });
 
-  it('that is there already changes nothing', () => {
+  it('that is set already changes nothing', () => {
     const record = labelled(created(none(1, 2, 3)), { node: 2, zone: 'a' });
     expect(labelled(record, { node: 2, zone: 'a' })).toBe(record);
     expect(labelled(record, { node: 2, host: null })).toBe(record);
   });
 
-  it('of a node that is not there is refused', () => {
+  it('of an unknown node is refused', () => {
     const record = created(none(1, 2, 3));
     expect(label(record, { node: 9, zone: 'a' })).toEqual({ record, refusal: 'unknownNode' });
   });
@@ -107,8 +107,8 @@ describe('a label', () => {
     expect(applyMetaCommand(added, adding(add), hash)).toEqual({ record: added });
     const other = adding({ ...add, zone: 'b' });
     expect(applyMetaCommand(added, other, hash)).toEqual({ record: added, refusal: 'nodeExists' });
-    if (added === undefined) throw new Error('node 4 is not there');
-    // A repetition, that comes after another label was given.
+    if (added === undefined) throw new Error('node 4 was not added');
+    // A repetition that comes after the label was changed.
     const moved = labelled(added, { node: 4, zone: 'b' });
     expect(applyMetaCommand(moved, adding(add), hash)).toEqual({ record: moved });
   });
@@ -121,7 +121,7 @@ describe('a label', () => {
     expect(after?.state.nodes[1]).toMatchObject({ zone: 'a', http });
   });
 
-  it('is in logs and snapshots as it was set, and damage is noticed', () => {
+  it('is in logs and snapshots unchanged, and damage is noticed', () => {
     const change = { node: 2, zone: 'a', host: null };
     expect(decodeMetaCommand(encodeMeta({ type: 'label', change }))).toEqual({ type: 'label', change });
     const record = labelled(created(none(1, 2, 3)), { node: 2, zone: 'a-zone' });
@@ -142,7 +142,7 @@ describe('a label', () => {
 });
 
 describe('the placement of nodes with labels', () => {
-  it('begins at the ring, where the groups are founded, and goes on from there at once', () => {
+  it('begins with the ring, with which groups are created, and moves on from there at once', () => {
     const nodes = [1, 2, 3, 4, 5, 6].map((id) => ({ id, host: `m${id % 3}` }));
     const record = created(nodes);
     const ring = foundingPlacement([1, 2, 3, 4, 5, 6], 16, 3, hash);

@@ -51,7 +51,7 @@ function apply(meta: MetaGroup, index: number, command: MetaCommand): void {
   meta.apply({ index, term: 1, timeMillis: 0, kind: 'command', data: encodeMeta(command) });
 }
 
-/** Its next proposal is the entry at `index`. Returns what that is. */
+/** Its next proposal becomes the entry at `index`. Returns the proposal. */
 function propose(meta: MetaGroup, index: number): MetaCommand | undefined {
   const data = meta.takeProposal();
   if (data === undefined) return undefined;
@@ -75,10 +75,10 @@ function ofRing(ids: readonly number[]): string {
   return encodePlacement(foundingPlacement(ids, 16, 1, hash), ids);
 }
 
-/** As large as one can be. */
+/** The largest possible table of rules. */
 function largestTable(): RuleTable {
   const rules = Array.from({ length: RULES_MAX }, (_, i) => ({
-    // Three bytes, in the middle of which a chunk may end, and then such as JSON takes six for.
+    // Three bytes, in the middle of which a chunk may end, and then one for which JSON needs six.
     id: `${i}€`.padEnd(RULE_ID_BYTES_MAX - 2, '\u0001'),
     limit: 999_999,
     windowMillis: 2_678_400_000,
@@ -92,7 +92,7 @@ function largestTable(): RuleTable {
 
 describe('a snapshot of group 0', () => {
   it.each([
-    ['of a node that knows of nothing yet', () => metaGroup()],
+    ['of a node that knows nothing yet', () => metaGroup()],
     [
       'with a placement that the ring alone would not make',
       () => {
@@ -134,7 +134,7 @@ describe('a snapshot of group 0', () => {
         return meta;
       },
     ],
-  ])('%s has chunks that the driver takes, and comes back whole', (_name, made) => {
+  ])('%s has chunks that the driver accepts, and can be restored', (_name, made) => {
     const meta = made();
     const chunks = chunksOf(meta.snapshot());
     expect(chunks.length).toBeGreaterThan(0);
@@ -158,7 +158,7 @@ describe('a snapshot of group 0', () => {
 });
 
 describe('a leader of group 0', () => {
-  it('says in numbers why it drains no further node', () => {
+  it('names the numbers for which it drains no further node', () => {
     const meta = createdGroup();
     lead(meta);
     const answers: ChangeResult[] = [];
@@ -171,8 +171,8 @@ describe('a leader of group 0', () => {
   });
 });
 
-describe('a leader of group 0 that loses the lead', () => {
-  it('tells once who waits for the log: an entry of another leader at that index answers nobody', () => {
+describe('a leader of group 0 that loses its leadership', () => {
+  it('answers waiting requests once: an entry of another leader at that index does not answer them', () => {
     const meta = createdGroup();
     lead(meta);
     const answers: ChangeResult[] = [];
@@ -186,7 +186,7 @@ describe('a leader of group 0 that loses the lead', () => {
     expect(answers).toEqual([unknown]);
   });
 
-  it('proposes again to create the cluster when it leads again, though the log may still hold that', () => {
+  it('proposes again to create the cluster when it leads again, even if the log may still contain that', () => {
     const meta = metaGroup();
     lead(meta);
     expect(propose(meta, 2)).toMatchObject({ type: 'create' });

@@ -1,4 +1,4 @@
-/** The replicated list of nodes: which changes are sound, and that a repetition is harmless. */
+/** The replicated list of nodes: which changes are valid, and that a repetition is harmless. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { NodeChange } from '../../src/api/cluster-change.ts';
@@ -63,7 +63,7 @@ function asked(record: MetaRecord, version: number, base: number): ReturnType<ty
 }
 
 describe('the rules', () => {
-  it('are those that were changed last; the list of nodes is as it was', () => {
+  it('are the last ones; the list of nodes does not change', () => {
     const before = created(1, 2, 3);
     const { record = before, refusal: refused } = asked(before, 4, 1);
     expect([refused, record.state]).toEqual([undefined, { ...before.state, rules: table(4) }]);
@@ -93,10 +93,10 @@ describe('the rules', () => {
   });
 
   it.each([
-    ['somebody changed them before', 6, 0],
+    ['they were changed meanwhile', 6, 0],
     ['they are older', 3, 4],
     ['they are of the same version', 4, 4],
-  ])('stay where %s', (_, version, base) => {
+  ])('stay if %s', (_, version, base) => {
     const before = created(1, 2, 3);
     const { record = before } = asked(before, 4, 1);
     expect(asked(record, version, base)).toEqual({ record, refusal: 'rulesChanged' });
@@ -130,7 +130,7 @@ describe('the placement', () => {
     expect(settled(fourth, 4).state.settledPlacement).toBe(fourth.state.placement);
   });
 
-  it('stays when nothing but an address or a rule is new', () => {
+  it('stays when only an address or a rule changes', () => {
     const record = changed(created(1, 2, 3), { add: node(4) });
     const introduced = applyMetaCommand(record, { type: 'introduce', node: founder(4) }, hash).record;
     expect(introduced).not.toBe(record);
@@ -158,7 +158,7 @@ describe('the list of nodes', () => {
     expect(again.record).toBe(record);
   });
 
-  it('grows and shrinks, and remembers who is leaving until all partitions have moved', () => {
+  it('grows and shrinks, and contains leaving nodes until all partitions have moved', () => {
     let record = changed(created(1, 2, 3), { add: node(4), remove: 2 });
     expect(record.state).toMatchObject({ version: 2, settledVersion: 1, retired: [2] });
     expect(record.state.nodes.map(({ id }) => id)).toEqual([1, 3, 4]);
@@ -184,7 +184,7 @@ describe('the list of nodes', () => {
     ['an addition', { add: node(4) }],
     ['a removal', { remove: 4 }],
     ['a replacement', { add: node(5), remove: 4 }],
-  ])('takes %s twice and does it once', (_what, change) => {
+  ])('accepts %s twice and makes it once', (_what, change) => {
     const before = changed(created(1, 2, 3), { add: node(4) });
     const once = changed(before, change);
     expect(changed(once, change)).toBe(once);
@@ -201,7 +201,7 @@ describe('the list of nodes', () => {
     expect(refusal(created(1, 2, 3), change)).toBe(reason);
   });
 
-  it('never takes an id back that was removed', () => {
+  it('never accepts an id again that was removed', () => {
     const record = changed(created(1, 2, 3, 4), { remove: 4 });
     expect(refusal(record, { add: node(4) })).toBe('retiredNode');
     expect(refusal(record, { add: node(4, 44) })).toBe('retiredNode');
@@ -212,12 +212,12 @@ describe('the list of nodes', () => {
     expect(record.state.nodes.map(({ id }) => id)).toEqual([1, 3, 4]);
   });
 
-  it('is bounded', () => {
+  it('has a maximum', () => {
     const full = created(...Array.from({ length: NODES_MAX }, (_, i) => i + 1));
     expect(refusal(full, { add: node(NODES_MAX + 1) })).toBe('tooManyNodes');
   });
 
-  it('survives being written down', () => {
+  it('survives a snapshot', () => {
     const record = changed(created(1, 2, 3), { add: node(4), remove: 2 });
     const bytes = encodeMeta(record);
     expect(decodeMetaRecord([bytes.subarray(0, 7), bytes.subarray(7)])).toEqual(record);

@@ -1,4 +1,4 @@
-/** Groups that wait for a dead new node do not delay groups whose new node is healthy. */
+/** Groups that wait for a crashed new node do not delay groups whose new node is healthy. */
 import { FIRST_RULES } from './first-rules.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { changedConfig, leaveJoint, simpleConfig, type MembershipChange } from '../../raft/membership.ts';
@@ -52,7 +52,7 @@ class Driver {
     if (change.some(({ kind }) => kind === 'addLearner')) this.lacking.set(group, LAST_INDEX);
   }
 
-  /** Those learners that are alive have got everything. */
+  /** All live learners have received every entry. */
   catchUp(): void {
     for (const [group, { learners }] of this.configs) {
       if (!learners.some((node) => this.silent.has(node))) this.lacking.set(group, 0);
@@ -108,19 +108,19 @@ describe('a leader of many groups', () => {
     driver.steps.filter(({ change }) => change.some(({ kind }) => kind === 'addLearner')).length;
   const meant = Array.from({ length: GROUPS - 16 }, (_, i) => 17 + i);
 
-  it('moves what it can, though groups before it wait for a node that never came', () => {
+  it('moves groups with a live node, even if groups before them wait for a node that never came', () => {
     offer(HEALTHY);
     for (let i = 0; i < 12; i += 1) {
       peek();
       driver.catchUp();
     }
     expect(arrived()).toEqual(meant);
-    // Those that wait for both have the one already: it will not be long.
+    // Groups that wait for both have one of them already, and will soon be done.
     expect(driver.configOf(13)).toMatchObject({ voters: [1, 2, 3], learners: [HEALTHY] });
     expect(driver.configOf(1)).toMatchObject({ voters: [1, 2, 3], learners: [] });
   });
 
-  it('moves what it can, though a node died midway, and goes on with that one when it is back', () => {
+  it('moves groups with a live node, even if another node died midway, and continues with that one when it is back', () => {
     offer(DEAD);
     connected.add(DEAD);
     peek();
@@ -145,7 +145,7 @@ describe('a leader of many groups', () => {
       expect(voters.toSorted((a, b) => a - b)).toEqual(wanted(group));
   });
 
-  it('moves what it can, even if a node answers and makes no progress, and still waits for one that is merely slow', () => {
+  it('moves other groups if a node answers without making progress, and still waits for one that is only slow', () => {
     offer(DEAD);
     connected.add(DEAD);
     peek();
@@ -157,14 +157,14 @@ describe('a leader of many groups', () => {
       for (const group of stuck.slice(1)) driver.lacking.set(group, LAST_INDEX - i);
     }
     expect(entered()).toBe(8);
-    // The first of the eight has received nothing at all: another group may only have this place.
+    // The first of the eight has received nothing at all: only its slot may go to another group.
     peek();
     expect(entered()).toBe(9);
     for (let i = 0; i <= patience; i += 1) peek();
     expect(entered()).toBe(17);
   });
 
-  it('lets only a few of them catch up at a time', () => {
+  it('lets only a few groups catch up at a time', () => {
     offer(HEALTHY);
     peek();
     peek();
@@ -183,14 +183,14 @@ describe('a leader of many groups', () => {
     expect(entered()).toBe(8);
   });
 
-  it('forgets the offers of a node that is gone, and those for groups that it does not lead', () => {
+  it('forgets the offers of a node that is down, and those for groups that it does not lead', () => {
     offer(HEALTHY);
     expect(offers.versionOf(20, HEALTHY)).toBe(VERSION);
     offers.gone(HEALTHY);
     expect(offers.versionOf(20, HEALTHY)).toBe(0);
-    const deaf = new Offers((group) => group === 1);
-    deaf.offered(HEALTHY, VERSION, [1, 2]);
-    expect([deaf.versionOf(1, HEALTHY), deaf.versionOf(2, HEALTHY)]).toEqual([VERSION, 0]);
+    const ofGroup1 = new Offers((group) => group === 1);
+    ofGroup1.offered(HEALTHY, VERSION, [1, 2]);
+    expect([ofGroup1.versionOf(1, HEALTHY), ofGroup1.versionOf(2, HEALTHY)]).toEqual([VERSION, 0]);
   });
 });
 
@@ -200,7 +200,7 @@ function node(id: NodeId): MetaState['nodes'][number] {
 }
 
 describe('a leader of group 0', () => {
-  it('takes in who leaves and never heard from group 0 who comes, unless it cannot come', () => {
+  it('adds a leaving node that never heard from group 0, if that node can be reached', () => {
     const driver = new Driver();
     const [LEAVING, GONE] = [4, 5];
     const state: MetaState = {

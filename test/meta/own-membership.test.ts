@@ -34,14 +34,14 @@ it('the refusal of a node is forgotten once that node has left the cluster', () 
   const own = new OwnMembership(admission);
   const refusal = { code: 'wrongTarget', text: 'node 3 is not here' } as const;
   own.refusedBy(3, refusal);
-  // While partitions move away it is still asked.
+  // While partitions move away the leaving node is still asked.
   own.update(stateOf({ nodes: [member(1), member(2)], leaving: [member(3)], retired: [3] }));
   expect([...own.refusals]).toEqual([[3, refusal]]);
   const left = stateOf({ nodes: [member(1), member(2)], retired: [3] });
   own.update(left);
   own.refusedBy(3, refusal);
   expect([...own.refusals]).toEqual([]);
-  // A final refusal counts nevertheless.
+  // A final refusal still counts.
   own.refusedBy(3, { code: 'removed', text: 'node 1 was removed' });
   expect(own.current(true).state).toBe('removed');
 });

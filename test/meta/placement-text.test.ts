@@ -10,9 +10,9 @@ import { foundingPlacement } from '../../src/partition/placement.ts';
 
 const hash = await loadHash32();
 
-describe('a placement in writing', () => {
-  it('is a letter for each replica, of as many nodes and partitions as there may be', () => {
-    // Ids are up to 31 bits, and not one after the other.
+describe('the text of a placement', () => {
+  it('has a letter for each replica, up to the maximum of nodes and partitions', () => {
+    // Ids have up to 31 bits, and gaps between them.
     const nodes = Array.from({ length: NODES_MAX }, (_, i) => 3 + i * 30_000_000);
     const table = foundingPlacement(nodes, PARTITIONS_MAX, 7, hash);
     const text = encodePlacement(table, nodes);
@@ -24,11 +24,11 @@ describe('a placement in writing', () => {
     ['AB', [7], 'a placement of 1 nodes must not name B'],
     ['A!', [7, 8], 'a placement of 2 nodes must not name !'],
     ['ABA', [7, 8], 'a placement of 3 replicas must have 2 in each row'],
-  ])('is not read if it is none: %s of nodes %j', (text, nodes, words) => {
+  ])('is refused if it is malformed: %s of nodes %j', (text, nodes, words) => {
     expect(() => decodePlacement(text, nodes, 2)).toThrow(words);
   });
 
-  it('names nodes of the list', () => {
+  it('names only nodes of the list', () => {
     expect(() => encodePlacement([[7, 9]], [7, 8])).toThrow('node 9 must be among the first 64 of the list');
   });
 });
@@ -40,7 +40,7 @@ describe('the placement of a cluster', () => {
     expect(() => placement.replicasOf(-1)).toThrow(RangeError);
   });
 
-  it('is that of group 0, together with the previous one while groups move, and at first the ring of the founders', () => {
+  it('is the one of group 0, with the previous one while groups move, and at first the ring of the founders', () => {
     const placement = new ClusterPlacement([1, 2, 3], 2, 1, hash);
     const rows = (): unknown => [0, 1].map((partition) => placement.replicasOf(partition));
     expect(rows()).toEqual(foundingPlacement([1, 2, 3], 2, 1, hash));
@@ -68,7 +68,7 @@ describe('the placement of a cluster', () => {
       leaving: [],
     });
     expect([placement.isSettled, placement.candidatesOf(0)]).toEqual([true, [5]]);
-    // The same letters say other nodes in another list.
+    // The same letters mean other nodes in another list.
     placement.update({ ...state, version: 4, nodes: [{ id: 3 }, { id: 9 }] });
     expect(rows()).toEqual([[9], [3]]);
   });

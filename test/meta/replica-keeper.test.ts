@@ -1,5 +1,5 @@
 /**
- * The replicas that a node creates, offers and deletes, by the newest list and by what is on disk, and never too early.
+ * The replicas that a node creates, offers and deletes, by the newest list and the data on disk, and never too early.
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { simpleConfig } from '../../raft/membership.ts';
@@ -92,7 +92,7 @@ describe('a node', () => {
     node.keeper.loaded(PARTITION, undefined);
   });
 
-  it('makes a replica that is placed here, and offers it when that is on disk, until it is a member', () => {
+  it('creates a replica that is placed here, and offers it when it is on disk, until it is a member', () => {
     expect(node.hears(2, 1, true)).toEqual(['makes', 'writes down 2']);
     expect(node.peeks()).toEqual([]);
     expect(node.written()).toEqual(['offers to 1 under 2', 'offers to 2 under 2']);
@@ -111,7 +111,7 @@ describe('a node', () => {
     expect(node.hears(4, 2, true)).toEqual(['writes down 4']);
   });
 
-  it('deletes a replica when all have moved and it is not placed here, and only then', () => {
+  it('deletes a replica only when all groups have moved and it is not placed here', () => {
     node.isHeld = true;
     expect(node.hears(2, 1, false)).toEqual([]);
     expect(node.hears(2, 2, false)).toEqual(['removes by 2']);
@@ -120,7 +120,7 @@ describe('a node', () => {
     expect(node.peeks()).toEqual([]);
   });
 
-  it('deletes none that was offered under this version or a newer one, as a restart may have to learn again', () => {
+  it('deletes none that was offered under this version or a newer one, even after a restart', () => {
     node.keeper.loaded(PARTITION, { ...tombstoneOf(0), removed: false, placement: 3 });
     node.isHeld = true;
     // Group 0 is behind on this node: it is at 2, and the node learned of 3 before the restart.
@@ -153,7 +153,7 @@ describe('a node', () => {
     expect(node.peeks()).toEqual(['brings back by 4', 'writes down 4']);
   });
 
-  it('brings nothing back by an older list after a restart', () => {
+  it('brings no replica back by an older list after a restart', () => {
     node = new Node();
     node.keeper.loaded(PARTITION, tombstoneOf(3));
     expect(node.hears(2, 2, true)).toEqual([]);

@@ -43,7 +43,7 @@ async function peek(cluster: Cluster, ...movers: readonly Reports[]): Promise<vo
   }
 }
 
-describe('a group that was found settled', () => {
+describe('a group that was reported as settled', () => {
   it('is not moved by a leader that has only heard of a version in between', async () => {
     const cluster = new Cluster({ voters: 3 });
     cluster.add(4);
@@ -52,7 +52,7 @@ describe('a group that was found settled', () => {
     const informed = moverOn(first, 3, [1, 2, 3]);
     await peek(cluster, informed);
     expect(informed.reported).toContain(3);
-    // An operator who reads that may switch node 4 off.
+    // An operator may now switch node 4 off.
     first.raft.handOver();
     await cluster.until(() => !first.isLeader);
     const second = await cluster.elect();
@@ -77,7 +77,7 @@ describe('a group that was found settled', () => {
     await peek(cluster, moved);
     expect(after.status.config.voters).toContain(4);
     expect(moved.reported).toContain(2);
-    // It goes on, hears from group 0 that node 4 leaves, and of its own group nothing yet.
+    // It goes on, and hears from group 0 that node 4 leaves, but nothing from its own group yet.
     const woken = moverOn(before, 3, [1, 2, 3]);
     for (let i = 0; i < CHECK_TICKS; i += 1) woken.mover.tick();
     expect(before.isLeader).toBe(true);

@@ -1,4 +1,4 @@
-/** The access tokens in group 0: their number, which may be revoked, and that a snapshot contains them. */
+/** The access tokens in group 0: their number, which ones can be revoked, and that a snapshot contains them. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { type Role, type TokenEntry, TOKENS_MAX } from '../../src/api/token.ts';
@@ -10,7 +10,7 @@ import { changedTokens, type TokenTable } from '../../src/meta/token-table.ts';
 
 const hash = await loadHash32();
 
-/** As it is applied: read from the log. */
+/** Applies a command as it is decoded from the log. */
 function apply(record: MetaRecord | undefined, command: MetaCommand): ReturnType<typeof applyMetaCommand> {
   return applyMetaCommand(record, decodeMetaCommand(encodeMeta(command)), hash);
 }
@@ -24,7 +24,7 @@ function tableOf(...entries: TokenEntry[]): TokenTable {
 }
 
 describe('the tokens of group 0', () => {
-  it('are made one by one, each under a version of its own', () => {
+  it('are created one by one, each under its own version', () => {
     const first = changedTokens(undefined, { create: token('aaaaaaaa', 'read') });
     expect(first).toEqual({ version: 1, entries: [token('aaaaaaaa', 'read')] });
     expect(changedTokens(first as TokenTable, { create: token('bbbbbbbb') })).toEqual({
@@ -33,7 +33,7 @@ describe('the tokens of group 0', () => {
     });
   });
 
-  it('are never two of one id, and no more than there may be', () => {
+  it('have unique ids, and a maximum number', () => {
     const table = tableOf(...Array.from({ length: TOKENS_MAX }, (_, i) => token(`t${i}`)));
     expect(changedTokens(table, { create: token('t7') })).toBe('tokenExists');
     expect(changedTokens(table, { create: token('new') })).toBe('tooManyTokens');
@@ -41,7 +41,7 @@ describe('the tokens of group 0', () => {
     expect(entries).toHaveLength(TOKENS_MAX - 1);
   });
 
-  it('keep their last admin, unless the cluster may be open again', () => {
+  it('keep their last admin token, unless the cluster may be open again', () => {
     const table = tableOf(token('a'), token('r', 'read'));
     expect(changedTokens(table, { revoke: 'a', canOpen: false })).toBe('lastAdmin');
     expect(changedTokens(table, { revoke: 'a', canOpen: true })).toMatchObject({
@@ -51,7 +51,7 @@ describe('the tokens of group 0', () => {
     expect(changedTokens(table, { revoke: 'x', canOpen: true })).toBe('unknownToken');
   });
 
-  it('are in the state, in its snapshot, and change nothing else', () => {
+  it('are in the state and its snapshot, and change nothing else', () => {
     const nodes = [{ id: 1, incarnation: 'i' }];
     const { record } = apply(undefined, {
       type: 'create',
@@ -69,7 +69,7 @@ describe('the tokens of group 0', () => {
     expect(again).toEqual({ record: changed.record, refusal: 'tokenExists' });
   });
 
-  it('are none before the cluster is created', () => {
+  it('do not exist before the cluster is created', () => {
     expect(apply(undefined, { type: 'tokens', change: { create: token('aaaaaaaa') } }).refusal).toBe(
       'unknownToken',
     );

@@ -1,5 +1,5 @@
 /**
- * The version of the cluster in the state of group 0: what raises it, when that is refused, and which nodes are
+ * The version of the cluster in the state of group 0: how it is raised, when that is refused, and which nodes are
  * accepted afterwards.
  */
 import { FIRST_RULES } from './first-rules.ts';
@@ -24,7 +24,7 @@ import type { Hello } from '../../src/wire/hello.ts';
 import { beNextVersion, NEXT, THIS } from '../upgrade/next-version.ts';
 
 const hash = await loadHash32();
-/** The cluster is upgraded from this version, 1, to the next one, 2, which is what this process speaks. */
+/** The cluster is upgraded from this version, 1, to the next one, 2, which this process supports. */
 const NEWER = NEXT.max + 1;
 const UPGRADE = { type: 'upgrade', change: { version: NEXT.max } } as const;
 beNextVersion();
@@ -58,7 +58,7 @@ describe('the version of a cluster', () => {
     expect(created(2).state.clusterVersion).toBe(2);
   });
 
-  it('is raised for good; a repetition changes nothing', () => {
+  it('is raised forever; a repetition changes nothing', () => {
     const { record, refusal } = raised(created(), 2);
     expect([record?.state.clusterVersion, refusal]).toEqual([2, undefined]);
     expect(record && raised(record, 2)).toEqual({ record });
@@ -82,7 +82,7 @@ describe('the version of a cluster', () => {
     }
   });
 
-  it('is read as it was commanded', () => {
+  it('is decoded as it was encoded', () => {
     expect(decodeMetaCommand(encodeMeta(UPGRADE))).toEqual(UPGRADE);
     for (const change of [{}, { version: 0 }, { version: '2' }, undefined]) {
       const bytes = new TextEncoder().encode(JSON.stringify({ type: 'upgrade', change }));
@@ -90,7 +90,7 @@ describe('the version of a cluster', () => {
     }
   });
 
-  it('above what this program supports stops it before it reads anything else, and says what to do', () => {
+  it('above the maximum of this program stops it before it reads anything else, with a remedy', () => {
     const strange = { state: { clusterVersion: NEWER, nodes: 'of another form' } };
     const read = [
       () => decodeMetaRecord([new TextEncoder().encode(JSON.stringify(strange))]),
@@ -125,7 +125,7 @@ describe('a higher version is proposed', () => {
     return versions.answerTo({ type: 'upgrade', change: { version } }, state);
   }
 
-  it('if every other node is connected and speaks it', () => {
+  it('if every other node is connected and supports it', () => {
     expect(answer([helloOf(2, NEXT), helloOf(3, { min: 2, max: NEWER })])).toBeUndefined();
   });
 
@@ -137,12 +137,16 @@ describe('a higher version is proposed', () => {
       [helloOf(2, NEXT, 'new'), helloOf(3, NEXT)],
       [{ node: 2 }],
     ],
-    ['went back since', [helloOf(2, NEXT), helloOf(3, NEXT), helloOf(3, THIS)], [{ node: 3, speaks: 1 }]],
-  ])('and is not if one %s', (_, heard, behind) => {
+    [
+      'was downgraded since',
+      [helloOf(2, NEXT), helloOf(3, NEXT), helloOf(3, THIS)],
+      [{ node: 3, speaks: 1 }],
+    ],
+  ])('but not if one %s', (_, heard, behind) => {
     expect(answer(heard)).toMatchObject({ ok: false, reason: 'nodesBehind', behind });
   });
 
-  it('and is not while a leaving node speaks less, or a node that was added has not connected', () => {
+  it('but not while a leaving node supports less, or an added node has not connected', () => {
     const versions = new SpokenVersions(1);
     for (const id of [2, 3]) versions.introduced(helloOf(id, NEXT));
     versions.introduced(helloOf(4, THIS));
@@ -156,7 +160,7 @@ describe('a higher version is proposed', () => {
     expect(versions.behind(changed, 2)).toEqual([{ node: 3 }, { node: 5 }, { node: 4, speaks: 1 }]);
   });
 
-  it('not if the cluster has that version already', () => {
+  it('but not if the cluster has that version already', () => {
     expect(answer([], 1)).toEqual({ ok: true, version: 1 });
     const versions = new SpokenVersions(1);
     const upgraded = { ...state, clusterVersion: 2 };
@@ -165,7 +169,7 @@ describe('a higher version is proposed', () => {
     expect(versions.answerTo(lower, upgraded)).toEqual({ ok: false, reason: 'lowerVersion' });
   });
 
-  it('and a node that was refused for its version is not added before it speaks a higher one', () => {
+  it('and a node that was refused for its version is not added before it supports a higher one', () => {
     const versions = new SpokenVersions(1);
     const add = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
     const change: MetaChange = { type: 'nodes', change: { add } };
@@ -173,7 +177,7 @@ describe('a higher version is proposed', () => {
     expect(versions.answerTo(change, upgraded)).toBeUndefined();
     versions.refused(helloOf(4, THIS));
     expect(versions.answerTo(change, upgraded)).toEqual({ ok: false, reason: 'olderNode' });
-    // It was added already, and this is a repetition.
+    // The node was added already, and this is a repetition.
     const nodes = [...upgraded.nodes, { id: 4 }];
     expect(versions.answerTo(change, { ...upgraded, nodes })).toBeUndefined();
     expect(versions.answerTo({ type: 'nodes', change: { remove: 3 } }, upgraded)).toBeUndefined();
@@ -181,7 +185,7 @@ describe('a higher version is proposed', () => {
     expect(versions.answerTo(change, upgraded)).toBeUndefined();
   });
 
-  it('and those that were refused are remembered up to a bound', () => {
+  it('and a bounded number of refused nodes is remembered', () => {
     const versions = new SpokenVersions(1);
     const add = { id: 1_000, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
     const asked = (): unknown =>
@@ -193,7 +197,7 @@ describe('a higher version is proposed', () => {
     expect(asked()).toBeUndefined();
   });
 
-  it('and the refusal names the nodes that are behind', () => {
+  it('or the refusal names the nodes with an older version', () => {
     const reported = answer([helloOf(2, THIS)]);
     const message = expect.stringMatching(
       /^node 2 speaks 1, node 3 is not connected: start it with a quorate that speaks version 2/,
@@ -230,7 +234,7 @@ function asking(leaderSpeaks: VersionRange): {
 }
 
 describe('a change that the leader of group 0 does not know', () => {
-  it('is not forwarded to it, which would close the connection: the answer names the nodes that are behind', () => {
+  it('is not forwarded to it, which would close the connection: the answer names the nodes with an older version', () => {
     const { forwarder, sent, asked } = asking(THIS);
     const reported: ChangeResult[] = [];
     forwarder.change(UPGRADE, (result) => reported.push(result));
@@ -240,7 +244,7 @@ describe('a change that the leader of group 0 does not know', () => {
     expect(sent).toEqual(['change']);
   });
 
-  it('is not forwarded to a leader that speaks less than the cluster is to be raised to', () => {
+  it('is not forwarded to a leader that does not support the version to which the cluster is raised', () => {
     const { forwarder, sent } = asking(NEXT);
     const reported: ChangeResult[] = [];
     const version = NEXT.max + 1;
@@ -250,7 +254,7 @@ describe('a change that the leader of group 0 does not know', () => {
     expect(sent).toEqual([]);
   });
 
-  it('is forwarded if the leader speaks it', () => {
+  it('is forwarded if the leader knows it', () => {
     const { forwarder, sent } = asking(NEXT);
     forwarder.change(UPGRADE, () => undefined);
     expect(sent).toEqual(['change']);
@@ -261,8 +265,8 @@ function admission(): Admission {
   return new Admission({ nodeId: 1, incarnation: 'of 1', facts: 'facts', founders: [] });
 }
 
-describe('who speaks less than the version of the cluster', () => {
-  it('is welcome before it is raised, and refused after, with what to do', () => {
+describe('a node that supports less than the version of the cluster', () => {
+  it('is accepted before the version is raised, and then refused with a remedy', () => {
     const one = admission();
     expect(one.refusalOf(helloOf(2, THIS))).toBeUndefined();
     expect(one.helloTo(2).speaks).toEqual(NEXT);
@@ -277,7 +281,7 @@ describe('who speaks less than the version of the cluster', () => {
     });
   });
 
-  it('is the one to be replaced, whichever node refuses', () => {
+  it('is named as the one to replace, whichever node refuses', () => {
     const { text } = admission().refusalOf(helloOf(2, { min: NEWER, max: NEWER + 1 })) ?? {};
     expect(text).toContain(
       `node 1 speaks version 1 to 2, and node 2 of this cluster ${NEWER} to ${NEWER + 1}: start node 1 with`,

@@ -19,7 +19,7 @@ it('the main thread is busier while it works than while it waits', async () => {
   expect(working).toBeLessThanOrEqual(1);
 });
 
-it('at most as many processors are idle as there are', async () => {
+it('the number of idle processors is at most that of all processors', async () => {
   const idle = idleProcessors();
   await delay(100);
   const fraction = idle();

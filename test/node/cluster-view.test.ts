@@ -1,4 +1,4 @@
-/** Tests the view of other nodes: their last reports, and since when they are silent. */
+/** Tests the view of other nodes: their last reports, and how long they have been silent. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ClusterView, type Known } from '../../src/node/cluster-view.ts';
 import type { NodeReport } from '../../src/wire/node-report.ts';
@@ -55,7 +55,7 @@ describe('the view of a cluster', () => {
     expect(view.report().nodes[1]?.up).toBe(true);
   });
 
-  it('leaves silent nodes, and those without times, out of the latest times', () => {
+  it('excludes silent nodes, and those without times, from the latest times', () => {
     view.update(reportOf(1));
     view.update(reportOf(2, [0, 3]));
     expect([...view.latestTimes()]).toEqual([[2, [0, 3]]]);

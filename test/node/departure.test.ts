@@ -21,7 +21,7 @@ class FakeRaft {
     this.asked += 1;
   }
 
-  /** Ticks until it is done; at most so often. */
+  /** Ticks until the departure is done, at most `ticksMax` times. */
   untilDone(ticksMax = 1_000): number {
     for (let tick = 0; tick < ticksMax; tick += 1) {
       if (this.departure.isDone) return tick;
@@ -31,7 +31,7 @@ class FakeRaft {
   }
 }
 
-describe('a node that takes its leave', () => {
+describe('a node that is leaving', () => {
   it('does nothing before that begins', () => {
     const raft = new FakeRaft();
     raft.leaderships = 3;
@@ -39,7 +39,7 @@ describe('a node that takes its leave', () => {
     expect([raft.asked, raft.announced]).toEqual([0, 0]);
   });
 
-  it('repeats until others lead, and then tells its peers', () => {
+  it('repeats the hand-over until others lead, and then announces it to its peers', () => {
     const raft = new FakeRaft();
     raft.leaderships = 2;
     raft.departure.begin();
@@ -56,7 +56,7 @@ describe('a node that takes its leave', () => {
     expect([raft.departure.isDone, raft.announced]).toEqual([true, 1]);
   });
 
-  it('repeats the announcement, which may get lost, and hands over what it is elected for meanwhile', () => {
+  it('repeats the announcement, which may get lost, and hands over groups that elect it meanwhile', () => {
     const raft = new FakeRaft();
     raft.departure.begin();
     for (let tick = 0; tick < 10; tick += 1) raft.departure.tick();
@@ -76,7 +76,7 @@ describe('a node that takes its leave', () => {
     expect(raft.announced).toBe(0);
   });
 
-  it('gives up on what nobody takes, but not while others are taken', () => {
+  it('gives up on groups that no node takes over, but not while others are taken over', () => {
     const raft = new FakeRaft();
     raft.leaderships = 4;
     raft.departure.begin();

@@ -23,7 +23,7 @@ function urlOf(id: number): string {
 async function drain(id: number, isDraining: boolean, asked = 1): Promise<unknown> {
   const lines: string[] = [];
   const print = (line: string): void => void lines.push(line);
-  // In health it takes a tenth of a second.
+  // In a healthy cluster it takes a tenth of a second.
   const timeoutMillis = WAIT_MILLIS_MAX;
   await drainNode({ node: urlOf(asked), id, isDraining, wait: true, timeoutMillis, json: true, print });
   return JSON.parse(lines.join(''));
@@ -45,7 +45,7 @@ function leaders(id: number): number[] {
 }
 
 describe('a node that is drained', () => {
-  it('hands over what it leads, and its doors take no requests', async () => {
+  it('hands over its leaderships, and its listeners accept no requests', async () => {
     await eventually('node 2 leads something', () => (leaders(1).includes(2) ? true : undefined));
     expect(await drain(2, true)).toEqual({ node: 2, draining: true, leads: 0, done: true });
     // Other nodes may learn of the new leaders before node 1 does.
@@ -56,11 +56,11 @@ describe('a node that is drained', () => {
       { reason: 'draining', proposed: false, allowed: false },
     ]);
     expect([response.headers.get('retry-after'), response.headers.get('connection')]).toEqual(['1', 'close']);
-    // After a second in which all stood still it may be elected after all, and hands over again.
+    // After a stall of a second it may be elected after all, and hands over again.
     await expect
       .poll(async () => readiness(2), { timeout: WAIT_MILLIS_MAX })
       .toMatchObject({ status: 503, body: { status: 'draining', leads: 0 } });
-    // Nobody is to be woken up by what an operator wanted.
+    // No alert may be raised by a drain, which an operator wanted.
     const metrics = await (await fetch(`${urlOf(2)}/metrics`)).text();
     expect(metrics).toContain('quorate_availability_ratio 1\n');
     expect(metrics).toContain('quorate_draining 1\n');
@@ -71,22 +71,22 @@ describe('a node that is drained', () => {
     resp.socket.destroy();
   });
 
-  it('is shown in the cluster report, still votes, and the others answer all users', async () => {
+  it('is shown in the cluster report and still votes, and the others answer all users', async () => {
     for (const id of [1, 3]) {
       const nodes = async (): Promise<{ id: number }[]> => {
         const response = await fetch(`${urlOf(id)}/v1/cluster`);
         return ((await response.json()) as { nodes: { id: number }[] }).nodes;
       };
-      // Node 3 may hear of it later than node 1, by which it was asked for.
+      // Node 3 may hear of it later than node 1, which got the request.
       await expect
         .poll(nodes, { timeout: WAIT_MILLIS_MAX })
         .toMatchObject([{ id: 1 }, { id: 2, draining: true, up: true }, { id: 3 }]);
       expect((await nodes())[0]).not.toHaveProperty('draining');
     }
     const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
-    // Two of three are left: without the vote of the drained one nothing would be granted.
+    // Two of three are left: without the vote of the drained node no request would be granted.
     await cluster.stopNode(3);
-    await eventually('node 1 leads everything', () =>
+    await eventually('node 1 leads all partitions', () =>
       leaders(1).every((leader) => leader === 1) ? true : undefined,
     );
     for (const userId of users)
@@ -118,9 +118,9 @@ describe('a node that is drained', () => {
     expect(await drain(2, true, 2)).toMatchObject({ done: true });
   });
 
-  it('takes requests and leads again when that is ended', async () => {
+  it('accepts requests and leads again when the drain is ended', async () => {
     expect(await drain(2, false, 3)).toMatchObject({ draining: false, done: true });
-    await eventually('it leads what it should', () => (leaders(1).includes(2) ? true : undefined));
+    await eventually('it leads its partitions', () => (leaders(1).includes(2) ? true : undefined));
     await eventually('it grants', async () => ((await ask(2, 'ada')).status === 200 ? true : undefined));
     expect(cluster.fatalErrors).toEqual([]);
   });

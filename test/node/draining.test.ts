@@ -14,7 +14,7 @@ class Bench {
     drained: (isDraining) => void this.reported.push(isDraining),
   });
 
-  /** Group 0 says that these nodes are drained. */
+  /** Group 0 marks these nodes as drained. */
   says(...drained: number[]): void {
     const nodes = [1, 2, 3].map((id) => ({ id, ...(drained.includes(id) && { draining: true as const }) }));
     this.state = { nodes, leaving: [] } as unknown as MetaState;
@@ -35,7 +35,7 @@ describe('a node', () => {
     expect([bench.avoided, bench.reported, bench.draining.isOn]).toEqual([[], [], false]);
   });
 
-  it('hands over when it is, and again while it lasts, for it may be elected after all', () => {
+  it('hands over while it is drained, again and again, since it may still be elected', () => {
     const bench = new Bench();
     bench.says(2);
     expect([bench.avoided, bench.reported, bench.draining.isOn]).toEqual([[true], [true], true]);
@@ -45,7 +45,7 @@ describe('a node', () => {
     expect(bench.reported).toEqual([true]);
   });
 
-  it('leads again when that is ended', () => {
+  it('leads again when the drain is ended', () => {
     const bench = new Bench();
     bench.says(2);
     bench.says();

@@ -1,12 +1,12 @@
 /** Tests the order of tasks within a turn of the event loop. */
 import { describe, expect, it } from 'vitest';
 import { EventTurn } from '../../src/node/event-turn.ts';
-import { type Readable, ReadPass } from '../../src/resp/read-pass.ts';
+import { type Readable, ReadPass } from '../../src/resp/turn-passes.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a turn of the event loop', () => {
-  it('decides first, then gathers, sends and replies, in whatever order these were asked for', async () => {
+  it('decides first, then gathers, sends and replies, for any order in which these were requested', async () => {
     const turn = new EventTurn();
     const done: string[] = [];
     for (const stage of ['reply', 'send', 'gather', 'decide'] as const)
@@ -24,7 +24,7 @@ describe('a turn of the event loop', () => {
     expect(done).toEqual(['began', 'decide', 'reply']);
   });
 
-  it('sends and replies in the same turn what was decided in it', async () => {
+  it('sends and replies in the same turn in which it decides', async () => {
     const turn = new EventTurn();
     const done: string[] = [];
     turn.at('decide', () => {
@@ -35,7 +35,7 @@ describe('a turn of the event loop', () => {
     expect(done).toEqual(['send', 'reply']);
   });
 
-  it('leaves tasks that come while their stage runs to the next turn, so that sockets are read in between', async () => {
+  it('leaves tasks for a running stage to the next turn, so that sockets are read in between', async () => {
     const turn = new EventTurn();
     let runs = 0;
     const again = (): void => {
@@ -55,7 +55,7 @@ describe('a turn of the event loop', () => {
 });
 
 describe('frames of peers', () => {
-  it('are handled between commands of clients, however many of these wait', async () => {
+  it('are handled between commands of clients, even if very many of these wait', async () => {
     const turn = new EventTurn();
     let [now, left] = [0, 100_000];
     const pass = new ReadPass({ monotonicMillis: () => now, atTurnEnd: (fn) => turn.at('reply', fn) });
@@ -73,7 +73,7 @@ describe('frames of peers', () => {
       turn.at('decide', () => leftWhenHeard.push(left));
       await nextTurn();
     }
-    // Some 1,000 commands of 0.01 ms from sockets, and as many of those that waited.
+    // About 1,000 commands of 0.01 ms from sockets, and as many that waited.
     const between = leftWhenHeard.slice(1).map((each, i) => (leftWhenHeard[i] ?? 0) - each);
     expect(Math.max(...between)).toBeLessThan(2_200);
     expect(between.length).toBeGreaterThan(50);

@@ -1,4 +1,4 @@
-/** Tests which differences between two reports become faults. */
+/** Tests the faults that follow from the differences of two reports. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterReport, ReportedNode } from '../../src/api/cluster-report.ts';
 import { FAULT_PARTITIONS_MAX, FAULTS_MAX } from '../../src/api/monitoring.ts';
@@ -47,7 +47,7 @@ describe('the log of faults', () => {
     ]);
   });
 
-  it('reports a lost leader also if another was elected meanwhile, and a leadership that moved', () => {
+  it('reports a lost leader also if another was elected meanwhile, and a moved leadership', () => {
     log.check(reportOf([nodeOf(1), nodeOf(2), nodeOf(3)], [2, 3]));
     log.check(reportOf([nodeOf(1), nodeOf(2, { up: false }), nodeOf(3)], [1, 1]));
     expect(log.faults.map(({ kind, node, partitions }) => [kind, node, partitions])).toEqual([
@@ -58,7 +58,7 @@ describe('the log of faults', () => {
     ]);
   });
 
-  it('reports clocks and drains, and their ends; a joining node is no fault', () => {
+  it('reports wrong clocks and drained nodes, and their ends; a joining node is no fault', () => {
     log.check(reportOf([nodeOf(1)], []));
     log.check(reportOf([nodeOf(1, { clock: 'fast', draining: true }), nodeOf(2)], []));
     log.check(reportOf([nodeOf(1), nodeOf(2)], []));
@@ -70,7 +70,7 @@ describe('the log of faults', () => {
     ]);
   });
 
-  it('is bounded, in faults and in the partitions that one names', () => {
+  it('has a bounded number of faults, and of partitions in one', () => {
     const many = Array.from({ length: 2 * FAULT_PARTITIONS_MAX }, () => 1);
     log.check(reportOf([nodeOf(1)], many));
     for (let i = 1; i <= FAULTS_MAX + 5; i += 1)

@@ -23,7 +23,7 @@ class Bench {
 const KNOWN = { version: 1 } as MetaState;
 
 describe('a node that starts', () => {
-  it('leads what it is elected for while it may still hear from group 0', () => {
+  it('leads groups that elect it while it may still hear from group 0', () => {
     const bench = new Bench();
     bench.ticks(PATIENCE_TICKS - 1);
     bench.state = KNOWN;
@@ -31,7 +31,7 @@ describe('a node that starts', () => {
     expect(bench.avoided).toEqual([]);
   });
 
-  it('lets others lead when it heard nothing for long, and asks them again', () => {
+  it('lets others lead when it heard nothing for long, and repeats the hand-over', () => {
     const bench = new Bench();
     bench.ticks(PATIENCE_TICKS);
     expect(bench.avoided).toEqual([['rulesUnknown', true]]);

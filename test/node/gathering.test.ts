@@ -12,7 +12,7 @@ interface TestNode {
   askedPerSecond: number;
   asked: number;
   mayLead: boolean;
-  /** It leads group 0 in this term. */
+  /** The term in which a node leads group 0. */
   term: number | undefined;
   isUp: boolean;
   readonly changes: { readonly target: number; readonly atSeconds: number }[];
@@ -69,7 +69,7 @@ class TestNodes {
     return this;
   }
 
-  /** By node: where it takes leaders to be gathered. */
+  /** By node: the node on which it believes leaders to be gathered. */
   get targets(): readonly number[] {
     return [...this.nodes.values()].map(({ gathering }) => gathering.target);
   }
@@ -82,7 +82,7 @@ function gathered(): TestNodes {
   return new TestNodes().run(10);
 }
 
-/** They were, and are not any more. */
+/** Leaders were gathered, and are not any more. */
 function spread(): TestNodes {
   const nodes = gathered();
   for (const node of nodes.nodes.values()) node.mayLead = false;
@@ -92,11 +92,11 @@ function spread(): TestNodes {
 }
 
 describe('leaders gather', () => {
-  it('at once in a cluster that starts, and all nodes know where', () => {
+  it('at once in a cluster that starts, and all nodes know on which node', () => {
     expect(new TestNodes().all({ busy: 0.5, askedPerSecond: 1_000 }).run(3).targets).toEqual([1, 1, 1]);
   });
 
-  it('in one that starts with much to do when that is done', () => {
+  it('in one that starts with a high load when that is over', () => {
     const nodes = new TestNodes();
     nodes.node(3).busy = 0.7;
     expect(nodes.run(100).targets).toEqual(SPREAD);
@@ -110,7 +110,7 @@ describe('leaders gather', () => {
     expect(nodes.run(4).targets).toEqual([1, 1, 1]);
   });
 
-  it('on the node that clients ask most', () => {
+  it('on the node that gets most requests', () => {
     const nodes = new TestNodes();
     nodes.node(3).askedPerSecond = 10;
     expect(nodes.run(10).targets).toEqual([3, 3, 3]);
@@ -125,7 +125,7 @@ describe('leaders gather', () => {
     expect(nodes.run(6).targets).toEqual([1, 1, 1]);
   });
 
-  it('on no node that may not lead, and on none that does not hold every partition', () => {
+  it('only on a node that may lead and holds every partition', () => {
     const nodes = new TestNodes();
     nodes.node(1).mayLead = false;
     nodes.places = [1, 3];
@@ -140,13 +140,13 @@ describe('leaders gather', () => {
 });
 
 describe('gathered leaders', () => {
-  it('stay while their node is not busy, whatever the load of others', () => {
+  it('stay while their node is not busy, for any load of others', () => {
     const nodes = gathered().all({ busy: 0.9 });
     nodes.node(1).busy = 0.59;
     expect(nodes.run(300).targets).toEqual([1, 1, 1]);
   });
 
-  it('spread when it is for three seconds in a row, and gather again after a calm minute', () => {
+  it('spread when it is busy for three seconds in a row, and gather again after a calm minute', () => {
     const nodes = gathered();
     nodes.node(1).busy = 0.7;
     expect(nodes.run(2).targets).toEqual([1, 1, 1]);
@@ -158,7 +158,7 @@ describe('gathered leaders', () => {
     expect(nodes.run(3).targets).toEqual([1, 1, 1]);
   });
 
-  it('gather again after twice as long each time that they were too much for one, up to half an hour', () => {
+  it('gather again after twice as long each time that they were too much for one node, up to half an hour', () => {
     const nodes = gathered();
     for (const minutes of [1, 2, 4, 8, 16, 32, 32]) {
       nodes.node(1).busy = 0.7;
@@ -167,14 +167,14 @@ describe('gathered leaders', () => {
       expect(nodes.run(minutes * 60 - 2).targets).toEqual(SPREAD);
       expect(nodes.run(5).targets).toEqual([1, 1, 1]);
     }
-    // They stay for half an hour: it is forgotten.
+    // They stay for half an hour: the earlier failures are forgotten.
     nodes.run(1_800).node(1).busy = 0.7;
     expect(nodes.run(3).targets).toEqual(SPREAD);
     nodes.node(1).busy = 0;
     expect(nodes.run(62).targets).toEqual([1, 1, 1]);
   });
 
-  it('stay on a busy node while no other has a processor to spare, as where all are on one machine', () => {
+  it('stay on a busy node while no other has a free processor, as when all nodes are on one machine', () => {
     const nodes = gathered().all({ idleProcessors: 0.25 });
     nodes.node(1).idleProcessors = 3;
     Object.assign(nodes.node(3), { idleProcessors: 3, mayLead: false });
@@ -184,7 +184,7 @@ describe('gathered leaders', () => {
     expect(nodes.run(4).targets).toEqual(SPREAD);
   });
 
-  it('spread at once when it may not lead any more, or is silent', () => {
+  it('spread at once when their node may not lead any more, or is silent', () => {
     const drained = gathered();
     drained.node(1).mayLead = false;
     expect(drained.run(1).targets).toEqual(SPREAD);
@@ -194,7 +194,7 @@ describe('gathered leaders', () => {
     expect(silent.run(5).targets.slice(1)).toEqual(SPREAD.slice(1));
   });
 
-  it('move to another node that is asked much more, if that lasts', () => {
+  it('move to another node that gets many more requests, if that lasts', () => {
     const nodes = gathered();
     Object.assign(nodes.node(1), { busy: 0.2, askedPerSecond: 400 });
     Object.assign(nodes.node(2), { busy: 0.2, askedPerSecond: 1_000 });
@@ -206,8 +206,8 @@ describe('gathered leaders', () => {
   });
 });
 
-describe('a decision', () => {
-  it('is that of the newest term, and a new deciding node continues from it', () => {
+describe('the decision of where to gather', () => {
+  it('is the one of the newest term, and a new deciding node continues from it', () => {
     const nodes = gathered();
     nodes.node(2).term = 2;
     // Node 1 does not know yet that another leads group 0.
@@ -218,7 +218,7 @@ describe('a decision', () => {
     expect(nodes.node(1).changes.at(-1)?.target).toBe(NO_NODE);
   });
 
-  it('of an earlier term does not count', () => {
+  it('does not count if it is of an earlier term', () => {
     const nodes = gathered();
     nodes.node(2).term = 2;
     nodes.run(3);
@@ -235,14 +235,14 @@ describe('a decision', () => {
     expect(nodes.node(3).gathering.target).toBe(3);
   });
 
-  it('is forgotten after some seconds in which nobody decides', () => {
+  it('is forgotten after some seconds without a deciding node', () => {
     const nodes = gathered();
     nodes.node(1).term = undefined;
     expect(nodes.run(3).targets).toEqual([1, 1, 1]);
     expect(nodes.run(3).targets).toEqual(SPREAD);
   });
 
-  it('does not flap under any loads', () => {
+  it('does not change back and forth under any loads', () => {
     for (const seed of [1, 2, 3, 4, 5]) {
       const random = seeded(seed);
       const nodes = new TestNodes();

@@ -1,4 +1,4 @@
-/** Tests what `npm start` prints about the rules: those in force. */
+/** Tests that `npm start` prints the rules in force. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { introduce } from '../../cluster/introduce.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
@@ -9,8 +9,8 @@ import { definitionsOfTable } from '../../src/rules/table-form.ts';
 const FILE = localConfig({ ...LOCAL_DEFAULTS, limit: 50 });
 const REPORT = { nodes: [], partitions: [] } as unknown as ClusterReport;
 
-/** All that is said where these rules are in force. */
-function saidOf(version: number, limits: readonly number[]): string {
+/** The printed text if these rules are in force. */
+function printedFor(version: number, limits: readonly number[]): string {
   const lines: string[] = [];
   const spy = vi.spyOn(console, 'log').mockImplementation((line: unknown) => void lines.push(String(line)));
   onTestFinished(() => spy.mockRestore());
@@ -25,15 +25,15 @@ function saidOf(version: number, limits: readonly number[]): string {
   return lines.join('\n');
 }
 
-it('the rules in force are printed, whatever cluster.json says', () => {
-  const said = saidOf(2, [5]);
+it('the rules in force are printed, not those in cluster.json', () => {
+  const said = printedFor(2, [5]);
   expect(said).toContain('rules in force (version 2)');
   expect(said).toContain("rule 'r0': 5 per second by user\n");
   expect(said).not.toContain(' 50 per');
 });
 
 it('of many rules the first are printed', () => {
-  const said = saidOf(
+  const said = printedFor(
     2,
     Array.from({ length: 1_024 }, () => 5),
   );

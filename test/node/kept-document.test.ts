@@ -1,4 +1,4 @@
-/** Tests that the text of a document, with its comments, is kept until the rules are changed otherwise. */
+/** Tests that the text of a document, with its comments, is kept until the rules are changed in another way. */
 import { describe, expect, it } from 'vitest';
 import { metaHash } from '../../src/backup/group-contents.ts';
 import type { OneRuleChange, RulesChange } from '../../src/api/rules-change.ts';
@@ -23,7 +23,7 @@ function ruleLine(id: string, windows: string): string {
   return `  - { id: ${id}, key: ${id}, windows: ${windows} }\n`;
 }
 
-/** Group 0, as its log and its snapshots have it. */
+/** The state of group 0, as in its log and its snapshots. */
 class GroupZero {
   record: MetaRecord;
   readonly #changes: RulesChanges;
@@ -76,7 +76,7 @@ describe('the text of a document', () => {
     expect(group.change({ document: next })).toBe(next);
   });
 
-  it('is gone once a table takes its place', () => {
+  it('is dropped once a table replaces it', () => {
     const group = new GroupZero();
     group.change({ document: DOCUMENT });
     expect(group.change({ table: { rules: FIRST_RULES.rules } })).toBeUndefined();
@@ -95,7 +95,7 @@ describe('the text of a document', () => {
     expect(without).not.toContain('per-user');
   });
 
-  it('is dropped if another rule repeats by an alias what the changed rule said', () => {
+  it('is dropped if another rule repeats text of the changed rule by an alias', () => {
     const windows = '[{ limit: 5, per: minute }]';
     const text = `rules:\n${ruleLine('a', `&w ${windows}`)}${ruleLine('b', '*w')}`;
     for (const body of [undefined, { key: 'a', windows: OTHER }]) {
@@ -114,7 +114,7 @@ describe('the text of a document', () => {
     expect(group.record.state.definitions).toMatch(/"limit":5[^]*"limit":7/);
   });
 
-  it('is dropped if the change of one rule cannot be written into it', () => {
+  it('is dropped if the new rule cannot be written into it', () => {
     const group = new GroupZero();
     const limit = '{ unit: minute, requests_per_unit: 5 }';
     group.change({ document: `domain: d\ndescriptors: [{ key: user, rate_limit: ${limit} }]\n` });

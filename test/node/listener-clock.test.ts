@@ -66,7 +66,7 @@ function connectMeanwhile(port: number, count: number): Worker {
   }
 }
 
-describe('the age of what is read', () => {
+describe('the possible age of bytes that are read', () => {
   const reader = { current: new Reader() };
   const workers: Worker[] = [];
   const clients: Socket[] = [];
@@ -88,7 +88,7 @@ describe('the age of what is read', () => {
   it('is zero while the loop runs', async () => {
     const [client] = await connected(1);
     const { ages } = reader.current;
-    // Another process may take the processor for a moment now and then.
+    // Another process may use the processor for a moment now and then.
     for (let i = 1; i <= 500 && ages.filter((age) => age < 5).length <= 15; i += 1) {
       client?.write('x');
       await until('it is read', () => ages.length === i);
@@ -96,7 +96,7 @@ describe('the age of what is read', () => {
     expect(ages.filter((age) => age < 5).length).toBeGreaterThan(15);
   });
 
-  it('goes back to before the loop was blocked', async () => {
+  it('reaches back to before the loop was blocked', async () => {
     const sockets = await connected(10);
     await new Promise((resolve) => setTimeout(resolve, 50));
     for (const socket of sockets) socket.write('x');
@@ -105,7 +105,7 @@ describe('the age of what is read', () => {
     expect(Math.min(...reader.current.ages)).toBeGreaterThanOrEqual(BLOCK_MILLIS - 1);
   });
 
-  it('counts for connections that waited to be accepted, one in each pass of the loop', async () => {
+  it('includes connections that waited to be accepted, one in each pass of the loop', async () => {
     const port = await reader.current.listen();
     await new Promise((resolve) => setTimeout(resolve, 50));
     workers.push(connectMeanwhile(port, 30));
@@ -127,7 +127,7 @@ describe('the age of what is read', () => {
   });
 });
 
-/** An event loop that the test drives: timers, then the poll, then what runs after it. */
+/** An event loop that the test drives: timers, then the poll, then the tasks after it. */
 class Loop {
   nowMillis = 0;
   #afterPoll: (() => void)[] = [];
@@ -144,10 +144,10 @@ class Loop {
   }
 }
 
-describe('a loop with a new connection in each round, held up now and then', () => {
+describe('a loop with a new connection in each round, delayed now and then', () => {
   afterEach(() => vi.useRealTimers());
 
-  it('does not make everything older and older, as a backlog ends', () => {
+  it('does not make bytes seem older and older, because a backlog ends', () => {
     vi.useFakeTimers();
     const loop = new Loop();
     const ages: number[] = [];

@@ -33,7 +33,7 @@ function chunksOfPartition(): Uint8Array[] {
   return chunksOf(partition.snapshot());
 }
 
-/** Has a snapshot of every partition, and writes down what is asked of it. */
+/** A store with a snapshot of every partition, which records the calls. */
 class StoreWithSnapshots implements LogStore {
   readonly hasGarbage = false;
   readonly events: string[] = [];
@@ -76,7 +76,7 @@ class StoreWithSnapshots implements LogStore {
 }
 
 describe('a restart', () => {
-  it('restores one group after the other, chunk by chunk, tells how far it is, and writes nothing before the end', async () => {
+  it('restores one group after the other, chunk by chunk, reports its progress, and writes nothing before the end', async () => {
     const chunks = chunksOfPartition();
     const store = new StoreWithSnapshots(chunks);
     const deferred: (() => void)[] = [];
@@ -110,7 +110,7 @@ describe('a restart', () => {
     expected.push(`load ${META_GROUP}`, `${PARTITIONS + 1} of ${PARTITIONS + 1}`);
     expect(store.events).toEqual(expected);
     expect(core.raft.status(1)?.applied).toBe(INDEX);
-    // From here on it may write, and take part.
+    // From here on the node may write, and take part in groups.
     store.events.length = 0;
     for (let i = 0; i < 200 && store.events.length === 0; i += 1) {
       core.tick();

@@ -13,7 +13,7 @@ describe('rounds of the event loop', () => {
     readonly processorMillis: number;
   }
 
-  /** The reported rounds, and how often processor time was read. */
+  /** The reported rounds, and the number of readings of processor time. */
   function play(rounds: readonly Round[]): { reported: (readonly [number, number])[]; asked: number } {
     let now = 1_000;
     let idle = 300;
@@ -91,7 +91,7 @@ describe('rounds of the event loop', () => {
 });
 
 describe('the watch of the heap', () => {
-  it('reports once that memory is short, and once that it is not, with one log line each', () => {
+  it('reports once that memory is short, and once that it no longer is, with one log line each', () => {
     const lines: string[] = [];
     const reported: boolean[] = [];
     let fraction = 0.5;

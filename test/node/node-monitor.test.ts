@@ -51,7 +51,7 @@ class Played {
     });
   }
 
-  /** All nodes have counted this many grants. */
+  /** Makes all nodes count this many grants. */
   answer(allowed: number): void {
     const history = {
       fromMillis: 0,
@@ -66,7 +66,7 @@ class Played {
 }
 
 describe('the figures of a node', () => {
-  it('contain the rates of the cluster, as of the previous question', () => {
+  it('contain the rates of the cluster since the previous question', () => {
     const played = new Played();
     expect(played.monitor.figures()).toMatchObject({
       rates: null,

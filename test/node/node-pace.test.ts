@@ -14,7 +14,7 @@ const CORE = {
   capacity: { stateBytes: 10, stateBytesMax: 20 },
 };
 
-it('covers the last ten seconds, and is null without answers or writes', () => {
+it('cover the last ten seconds, and are null without answers or writes', () => {
   let now = 0;
   const recent = new RecentFigures();
   const pace = new NodePace(recent, () => now);
@@ -39,7 +39,7 @@ it('covers the last ten seconds, and is null without answers or writes', () => {
   expect(pace.of(core).figures).toMatchObject({ p99Millis: null, diskP99Millis: null });
 });
 
-it('has no clock rate without comparisons', () => {
+it('have no clock rate without comparisons', () => {
   const pace = new NodePace(new RecentFigures(), () => 0);
   const core = { ...CORE, clock: { estimates: () => [] } } as unknown as Parameters<NodePace['of']>[0];
   expect(pace.of(core).figures.clockPpm).toBeNull();

@@ -1,5 +1,5 @@
 /**
- * Tests that the dashboard and the alert rules only use metrics that exist, and that every alert says what to do.
+ * Tests that the dashboard and the alert rules only use metrics that exist, and that every alert has a remedy.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string }[];
 }
 
-/** What is left of an expression without labels, numbers and functions. */
+/** The names in an expression, without labels, numbers and functions. */
 function metricsIn(expr: string): string[] {
   const plain = expr
     .replaceAll(/\{[^}]*\}/g, ' ')
@@ -94,7 +94,7 @@ describe('the alert rules', () => {
     expect(asked.filter(([, name]) => !reported.has(name) && !OF_PROMETHEUS.includes(name))).toEqual([]);
   });
 
-  it('each say what is wrong and what to do, under a unique name', () => {
+  it('have a unique name each, a description and a remedy', () => {
     for (const { alert, labels, annotations } of alerts) {
       expect(alert).toMatch(/^Quorate[A-Z]\w+$/);
       expect(['info', 'warning', 'critical']).toContain(labels.severity);
@@ -109,7 +109,7 @@ describe('the alert rules', () => {
     'quorate_request_p99_seconds > 0.005',
     'quorate_availability_ratio < 0.999',
     'quorate_wrong_denial_ratio_max > 0.001',
-  ])('have the figures that were asked for: %s', (expr) => {
+  ])('have the required figures: %s', (expr) => {
     expect(alerts.map((each) => each.expr)).toContain(expr);
   });
 });

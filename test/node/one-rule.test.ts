@@ -20,7 +20,7 @@ const [FIRST, SECOND, THIRD] = [
 const IN_FORCE = definitionsOf([FIRST, SECOND, THIRD]);
 
 describe('a rule of a document', () => {
-  it('is replaced in its place', () => {
+  it('is replaced at its position', () => {
     const definitions = definitionsOf([FIRST, { ...SECOND, ...perDay(9) }, THIRD]);
     const { id, ...body } = { ...SECOND, ...perDay(9) };
     expect(readRuleOfDocument({ id, body }, IN_FORCE)).toMatchObject({

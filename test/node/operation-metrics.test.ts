@@ -14,7 +14,7 @@ beforeAll(async () => {
     resp: true,
     // Each entry makes a snapshot due.
     snapshotEveryBytes: 1_024,
-    // However long a busy machine takes for a decision.
+    // A busy machine may take this long for a decision.
     timing: { requestDeadlineMillis: 10_000 },
   });
   await cluster.startAll();
@@ -74,7 +74,7 @@ describe('the metrics of a node', () => {
         ...zero.filter((series) => valueOf(reported, series) !== 0),
       ];
     };
-    // Group 0 may elect its leader last, and an entry may be on its way to the disk.
+    // Group 0 may be the last to elect its leader, and an entry may be on its way to the disk.
     await expect.poll(others, { timeout: WAIT_MILLIS_MAX }).toEqual([]);
     const text = await metrics();
     expect(text).toMatch(/^quorate_build_info\{version="[^"]+",node_version="v\d+/m);

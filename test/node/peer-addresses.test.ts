@@ -26,7 +26,7 @@ function state(ids: readonly number[], more: Partial<MetaState> = {}): MetaState
 }
 
 describe('a node', () => {
-  it('is introduced with what is replicated of it, and nothing else of its file', () => {
+  it('is introduced with its replicated fields, and nothing else of its file', () => {
     const founders = config.founders.map(({ id, incarnation }) => {
       const { http, peer } = config.nodes.find((node) => node.id === id) ?? {};
       return { id, incarnation, http, peer };
@@ -36,20 +36,20 @@ describe('a node', () => {
     expect(introductionsOf({ ...config, nodes: [] })[0]).toStrictEqual(first);
   });
 
-  it('finds the others where the list says, and where its file does', () => {
+  it('finds the others at their addresses in the list and in its file', () => {
     const peers = currentPeers(state([1, 4]), [], config);
     expect(peers.get(1)).toEqual([config.nodes[0]?.peer, at(201)]);
     expect(peers.get(4)).toEqual([at(204)]);
   });
 
-  it('goes on speaking with those of its file that an old list does not know yet, for nobody else may be left', () => {
+  it('stays connected to nodes of its file that an old list does not contain, since no others may be left', () => {
     // A new node starts from a snapshot of group 0 that is older than the node itself.
     const peers = currentPeers(state([7, 8, 9]), [7, 8, 9], config);
     expect([...peers.keys()].toSorted((a, b) => a - b)).toEqual([1, 2, 3, 7, 8, 9]);
     expect(peers.get(2)).toEqual([config.nodes[1]?.peer]);
   });
 
-  it('does not speak with those of its file that were removed, unless group 0 has to tell them', () => {
+  it('is not connected to removed nodes of its file, unless group 0 must still inform them', () => {
     const peers = currentPeers(state([1, 4], { retired: [2, 3] }), [3], config);
     expect([...peers.keys()].toSorted((a, b) => a - b)).toEqual([1, 3, 4]);
     expect(peers.get(3)).toEqual([]);

@@ -14,7 +14,7 @@ function listening(): { readonly events: PeerEvents; readonly reported: string[]
 
 describe('a connection that broke', () => {
   it.each(['peerLost', 'peerDisconnected'] as const)(
-    'is no way to a leader, whoever opened it: %s',
+    'is no longer used to reach a leader, for each side that may have opened it: %s',
     (event) => {
       const { events, reported } = listening();
       events[event](2);
@@ -22,7 +22,7 @@ describe('a connection that broke', () => {
     },
   );
 
-  it('from a peer may mean that its process has ended: its groups look for another leader', () => {
+  it('from a peer may mean that its process has ended: its groups elect another leader', () => {
     const { events, reported } = listening();
     events.peerLost(2);
     expect(reported).toContain('raft.peerLost(2)');

@@ -39,7 +39,7 @@ class Replica {
   }
 }
 
-/** Four partitions, of which this node holds two. */
+/** A node that holds two of four partitions. */
 class Node {
   readonly replicas = new Map([
     [0, new Replica(5)],
@@ -65,9 +65,9 @@ class Node {
     this.changes.change(change, (result) => this.reported.push(result));
   }
 
-  /** Group 0 says yes. */
+  /** Group 0 accepts the change. */
   commit(): void {
-    const { change, done } = this.asked.at(-1) ?? expect.fail('nothing was asked');
+    const { change, done } = this.asked.at(-1) ?? expect.fail('no change was sent');
     if (change.type !== 'rules') expect.fail('not a change of the rules');
     this.meta.state = { ...STATE, rules: change.table };
     this.changes.handOn();
@@ -96,7 +96,7 @@ describe('a change of the rules', () => {
     node = new Node();
   });
 
-  it('is the next version of the newest that is known, and reaches every partition here', () => {
+  it('gets the version after the newest known one, and reaches every partition of this node', () => {
     node.ask({ ifVersion: 5 });
     expect(node.asked[0]?.change).toEqual({ type: 'rules', base: 5, table: table(6) });
     node.commit();
@@ -106,7 +106,7 @@ describe('a change of the rules', () => {
     expect(node.asked[1]?.change).toMatchObject({ base: 6, table: { version: 7 } });
   });
 
-  it('brings how the rules of before match requests, if it matches them another way', () => {
+  it('contains how the earlier rules match requests, if the new ones match them differently', () => {
     node.ask({ rules: [{ id: 'default', limit: 9, windowMillis: 60_000 }] });
     expect(node.asked[0]?.change).not.toHaveProperty('matchedBefore');
     node.ask({ rules: [{ id: 'other', limit: 3, windowMillis: 1_000 }] });
@@ -114,7 +114,7 @@ describe('a change of the rules', () => {
     expect(node.asked[1]?.change).toMatchObject({ base: 5, matchedBefore });
   });
 
-  it('is answered when every partition decides by it, here or elsewhere', () => {
+  it('is answered when every partition decides by it, on this node or elsewhere', () => {
     node.ask();
     node.commit();
     node.hear(1, 6);
@@ -130,7 +130,7 @@ describe('a change of the rules', () => {
     expect(node.reported).toHaveLength(1);
   });
 
-  it('leaves what it does not say', () => {
+  it('keeps the settings that it does not name', () => {
     node.meta.state = { ...STATE, rules: { ...table(5), clockDriftPpm: 5_000 } };
     node.ask({ ifVersion: 5 });
     const expected = { ...table(6), clockDriftPpm: 5_000 };
@@ -145,7 +145,7 @@ describe('a change of the rules', () => {
     expect(node.reported).toEqual([{ ok: true, version: 6, pending: [1, 2, 3] }]);
   });
 
-  it('is not made for others than were read', () => {
+  it('is not made if the rules in force are not those that the client read', () => {
     node.ask({ ifVersion: 4 });
     expect(node.reported).toEqual([{ ok: false, reason: 'rulesChanged' }]);
     node.ask({ ifVersion: 5 });
@@ -153,7 +153,7 @@ describe('a change of the rules', () => {
     expect(node.reported[1]).toEqual({ ok: false, reason: 'rulesChanged' });
   });
 
-  it('that is not sound is not made', () => {
+  it('is not made if it is invalid', () => {
     node.ask({ rules: [{ id: 'default', limit: -1, windowMillis: 1_000 }] });
     expect(node.reported).toMatchObject([{ ok: false, reason: 'invalid', field: 'rules[0].limit' }]);
     node.ask({ horizon: 1_000 });
@@ -161,7 +161,7 @@ describe('a change of the rules', () => {
     expect(node.asked).toEqual([]);
   });
 
-  it('waits for the first rules, and for room', () => {
+  it('is refused before the first rules, and while too many are open', () => {
     node.meta.state = undefined;
     node.ask();
     expect(node.reported).toMatchObject([{ ok: false, reason: 'notLeader' }]);

@@ -1,4 +1,4 @@
-/** Tests which rules count as in force while a change spreads. */
+/** Tests which rules are in force while a change spreads. */
 import { expect, it } from 'vitest';
 import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
@@ -9,7 +9,7 @@ function tableOf(version: number, limit: number): RuleTable {
   return { ...rules, version };
 }
 
-it('the rules in force are the newest that a partition has', () => {
+it('the rules in force are the newest ones that a partition has', () => {
   expect(rulesInForce([])).toBeUndefined();
   const partitions = [undefined, tableOf(1, 100), tableOf(2, 50)].map((ruleTable) => ({ ruleTable }));
   expect(rulesInForce(partitions)).toMatchObject({ version: 2 });

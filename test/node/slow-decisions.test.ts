@@ -1,4 +1,4 @@
-/** Tests the log lines about slow decisions: few lines, with times, and without user ids. */
+/** Tests the log lines about slow decisions: few lines, with times, without user ids. */
 import { questionOf } from '../../src/api/question.ts';
 import { describe, expect, it } from 'vitest';
 import { LINE_MILLIS, SLOW_MILLIS, SlowDecisions } from '../../src/node/slow-decisions.ts';
@@ -21,7 +21,7 @@ class Bench {
 }
 
 describe('a slow decision', () => {
-  it('is logged with where its time went', () => {
+  it('is logged with the times of its steps', () => {
     const bench = new Bench();
     bench.slow.wrote(9);
     bench.now += 60_000;
@@ -46,7 +46,7 @@ describe('a slow decision', () => {
     expect(JSON.stringify(bench.lines)).not.toContain('ada');
   });
 
-  it('is also logged by the node that was asked, with the same place in the Raft log', () => {
+  it('is also logged by the node that was asked, with the same position in the Raft log', () => {
     const bench = new Bench();
     const decision = decisionOf({ decided: { term: 3, index: 90, timeMillis: 1 } });
     const request = questionOf({ userId: 'ada@example.com' });
@@ -55,7 +55,7 @@ describe('a slow decision', () => {
     expect(JSON.stringify(bench.lines)).not.toContain('ada');
   });
 
-  it('gives one line in ten seconds, which counts the others', () => {
+  it('causes one line in ten seconds, which counts the others', () => {
     const bench = new Bench();
     for (let i = 0; i < 50; i += 1) bench.applied({ commitMillis: SLOW_MILLIS });
     expect(bench.lines).toHaveLength(1);
@@ -66,7 +66,7 @@ describe('a slow decision', () => {
     expect(bench.slow.count).toBe(51);
   });
 
-  it('is the only kind that is logged', () => {
+  it('is the only kind of decision that is logged', () => {
     const bench = new Bench();
     bench.applied({ queueMillis: 50, commitMillis: 49 });
     bench.slow.answered(

@@ -21,36 +21,36 @@ describe('nodes that are starting', () => {
     const { progress } = start();
     for (let loaded = 0; loaded < 17; loaded += 1) {
       const now = loaded * (PATIENCE_MILLIS - 1);
-      expect(progress.peek(both(`starting, ${loaded} of 17 groups loaded`), now)).toBe(true);
+      expect(progress.record(both(`starting, ${loaded} of 17 groups loaded`), now)).toBe(true);
     }
   });
 
   it('are not waited for after a time without progress', () => {
     const { progress } = start();
-    expect(progress.peek(both('no answer'), 5_000)).toBe(true);
-    expect(progress.peek(both('no answer'), 35_000)).toBe(true);
-    expect(progress.peek(both('no answer'), 35_001)).toBe(false);
+    expect(progress.record(both('no answer'), 5_000)).toBe(true);
+    expect(progress.record(both('no answer'), 35_000)).toBe(true);
+    expect(progress.record(both('no answer'), 35_001)).toBe(false);
     expect(progress.describe()).toBe('node 1: no answer; node 2: ready');
   });
 
-  it('are not waited for if one only goes back and forth', () => {
+  it('are not waited for if one only changes between the same states', () => {
     const { progress } = start();
     const states = ['waiting for leaders', 'ready', 'no answer'];
     const peeks = Array.from({ length: 40 }, (_, second) =>
-      progress.peek(both(states[second % states.length] ?? ''), second * 1_000),
+      progress.record(both(states[second % states.length] ?? ''), second * 1_000),
     );
     expect(peeks.indexOf(false)).toBe(33);
   });
 
-  it('print their progress if that takes more than a moment, but not at every check', () => {
+  it('have their progress printed if that takes more than a moment, but not at every check', () => {
     const { progress, said } = start();
-    progress.peek(both('no answer'), 2_999);
+    progress.record(both('no answer'), 2_999);
     expect(said).toEqual([]);
-    progress.peek(both('starting, 1 of 17 groups loaded'), 3_000);
+    progress.record(both('starting, 1 of 17 groups loaded'), 3_000);
     expect(said).toEqual(['node 1: starting, 1 of 17 groups loaded', 'node 2: ready']);
-    progress.peek(both('starting, 2 of 17 groups loaded'), 3_050);
-    progress.peek(both('starting, 9 of 17 groups loaded'), 5_000);
-    progress.peek(both('starting, 9 of 17 groups loaded'), 9_000);
+    progress.record(both('starting, 2 of 17 groups loaded'), 3_050);
+    progress.record(both('starting, 9 of 17 groups loaded'), 5_000);
+    progress.record(both('starting, 9 of 17 groups loaded'), 9_000);
     expect(said.slice(2)).toEqual(['node 1: starting, 9 of 17 groups loaded']);
   });
 });

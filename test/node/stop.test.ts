@@ -15,7 +15,7 @@ afterEach(async () => {
 });
 
 describe('a node that stops while no partition can decide', () => {
-  it('still answers what is open when its time is up, before its deadline', async () => {
+  it('still answers open requests when its time is up, before their deadline', async () => {
     const port = await listener.listen();
     listener.answer = undefined;
     const answer = fetch(`http://127.0.0.1:${port}/v1/allow`, {
@@ -37,20 +37,23 @@ describe('a node that stops while no partition can decide', () => {
     expect([response.status, await response.json()]).toMatchObject([503, { allowed: false }]);
   });
 
-  it.each([100, 1_000, 60_000])('has a bounded time for that, with a deadline of %s ms', (deadlineMillis) => {
-    const { lingerMillisMax, openMillisMax } = stopLimits(deadlineMillis);
-    // The hand-over before takes 2 s at most, and the process has 10 s in all.
-    expect(lingerMillisMax + openMillisMax).toBeLessThan(7_000);
-    expect(openMillisMax).toBeGreaterThan(Math.min(deadlineMillis, 5_000));
-  });
+  it.each([100, 1_000, 60_000])(
+    'has a bounded time for open requests, with a deadline of %s ms',
+    (deadlineMillis) => {
+      const { lingerMillisMax, openMillisMax } = stopLimits(deadlineMillis);
+      // The hand-over before takes 2 s at most, and the process has 10 s in all.
+      expect(lingerMillisMax + openMillisMax).toBeLessThan(7_000);
+      expect(openMillisMax).toBeGreaterThan(Math.min(deadlineMillis, 5_000));
+    },
+  );
 
-  it('does not break idle connections that a pool would drop itself', () => {
+  it("does not break idle connections before a client's pool would drop them", () => {
     expect(stopLimits(100).lingerMillisMax).toBeGreaterThanOrEqual(2 * KEPT_MILLIS_MAX);
   });
 });
 
 describe('a node whose event loop is blocked while it stops', () => {
-  it('answers what arrived meanwhile on idle connections', async () => {
+  it('answers requests that arrived meanwhile on idle connections', async () => {
     const client = new RawClient(await listener.listen());
     client.ask('ada');
     await until('it is answered', () => client.statuses().length === 1);
@@ -64,9 +67,9 @@ describe('a node whose event loop is blocked while it stops', () => {
       openMillisMax: 5_000,
     });
     client.ask('bob');
-    // The system has the request, and the loop goes on when nothing is left to linger for.
-    const heldUpAt = performance.now();
-    while (performance.now() - heldUpAt < 100);
+    // The system has the request, and the loop goes on when the listener has nothing left to wait for.
+    const blockedAt = performance.now();
+    while (performance.now() - blockedAt < 100);
     await left;
     await until('the connection is closed', () => client.isClosed);
     expect(client.statuses()).toEqual(['200', '200']);

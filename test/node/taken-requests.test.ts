@@ -6,7 +6,7 @@ import { takenRequests } from '../../src/node/taken-requests.ts';
 
 const CALLS = ['ask', 'allowListed', 'peek', 'refund', 'operate', 'customer'] as const;
 
-/** A node as it is said to be, which notes what it is asked. */
+/** A node in the given state that records the requests it gets. */
 function nodeThat(is: { readonly isDraining?: boolean; readonly isExcluded?: boolean } | 'loading') {
   const handedOn: string[] = [];
   const note = (what: string) => (): void => void handedOn.push(what);
@@ -39,7 +39,7 @@ function nodeThat(is: { readonly isDraining?: boolean; readonly isExcluded?: boo
 }
 
 describe('a node', () => {
-  it('hands each request on while it serves', () => {
+  it('passes each request on while it serves', () => {
     const { handedOn, reported } = nodeThat({});
     expect(handedOn).toEqual(CALLS);
     expect(reported).toEqual([]);
@@ -50,7 +50,7 @@ describe('a node', () => {
     ['draining', { isDraining: true }],
     ['not_member', { isExcluded: true }],
     ['not_member', { isExcluded: true, isDraining: true }],
-  ] as const)('refuses each as %s when it is %j, and asks nobody', (reason, is) => {
+  ] as const)('refuses each request as %s when it is %j, and asks no partition', (reason, is) => {
     const { handedOn, reported } = nodeThat(is);
     expect(handedOn).toEqual([]);
     expect(reported).toEqual(CALLS.map(() => ({ kind: 'unavailable', reason, proposed: false })));

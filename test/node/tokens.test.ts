@@ -1,4 +1,4 @@
-/** Tests access by tokens: closing, revoking, and when a change is acknowledged. */
+/** Tests access by tokens: closing the cluster, revoking, and when a change is acknowledged. */
 import { FIRST_RULES } from '../meta/first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { ChangeResult, TokenChange } from '../../src/api/cluster-change.ts';
@@ -22,7 +22,7 @@ const NOBODY: MetaState = {
   clusterVersion: 1,
 };
 
-/** Node 1 of three, with a group 0 that does at once what it is asked. */
+/** Node 1 of three, with a group 0 that makes every change at once. */
 class Played {
   state: MetaState | undefined = NOBODY;
   readonly connected = new Set([2, 3]);
@@ -80,7 +80,7 @@ const READ: TokenChange = { create: { role: 'read', name: 'n' } };
 const DOUBT = 'the tokens may have been changed: list them, and revoke those whose secret nobody was shown';
 
 describe('the tokens of a node', () => {
-  it('close it with the first one of role admin', () => {
+  it('close the cluster with the first one of role admin', () => {
     const played = new Played();
     const gateway = played.create('decide');
     expect(played.tokens.mode()).toBe('open');
@@ -114,7 +114,7 @@ describe('the tokens of a node', () => {
     expect(JSON.stringify(played.state)).not.toContain(token.slice(12));
   });
 
-  it('are acknowledged when all reachable nodes know, with the unreachable ones', () => {
+  it('are acknowledged when all reachable nodes know them, naming the unreachable ones', () => {
     const played = new Played();
     played.connected.delete(3);
     const reported: ChangeResult[] = [];
@@ -125,7 +125,7 @@ describe('the tokens of a node', () => {
     expect(reported).toMatchObject([{ ok: true, pending: [3] }]);
   });
 
-  it('are acknowledged after a few seconds though a node is silent', () => {
+  it('are acknowledged after a few seconds even if a node is silent', () => {
     const played = new Played();
     const reported: ChangeResult[] = [];
     played.tokens.change(READ, (result) => reported.push(result));
@@ -137,7 +137,7 @@ describe('the tokens of a node', () => {
     ['notLeader', { ok: false, reason: 'notLeader', leader: 0 }],
     ['tooManyTokens', { ok: false, reason: 'tooManyTokens' }],
     ['unknownOutcome', { ok: false, reason: 'unknownOutcome', message: DOUBT }],
-  ] as const)('are not shown if group 0 did not take them: %s', (_reason, refusing) => {
+  ] as const)('are not shown if group 0 did not accept them: %s', (_reason, refusing) => {
     const played = new Played();
     played.refusing = refusing;
     const reported: ChangeResult[] = [];
@@ -152,7 +152,7 @@ describe('the tokens of a node', () => {
     expect(played.tokens.callerOf(token)?.id).toBe(entry.id);
     expect(played.revoke(entry.id)).toEqual({ ok: false, reason: 'configuredToken' });
     const { info } = played.create('admin');
-    // It stays closed by that of the file.
+    // The node stays closed by the token of the file.
     expect(played.revoke(info.id)).toMatchObject({ ok: true, pending: [] });
     expect(played.tokens.tokens()).toHaveLength(1);
   });
@@ -174,11 +174,11 @@ describe('the listeners of a node that loads', () => {
     [false, { tokens: [{ ...entry, role: 'read' as const }] }, { tokens: { version: 3, isClosed: false } }],
     [true, { tokens: [entry] }, undefined],
     [true, {}, { tokens: { version: 3, isClosed: true } }],
-  ])('are known to ask for tokens, or not, before anything is loaded: %j', (expected, config, known) => {
+  ])('require tokens, or not, before anything is loaded: %j', (expected, config, known) => {
     expect(hasTokens(config, known)).toBe(expected);
   });
 
-  it('admit nobody while it knows only that there are tokens', () => {
+  it('admit no caller while the node knows only that there are tokens', () => {
     let isBehind = true;
     const { tokens } = new Played();
     const access = accessOf({ configured: [], tokens: () => tokens, isBehind: () => isBehind });

@@ -34,7 +34,7 @@ async function quorate(...args: readonly string[]): Promise<Ended> {
   return decided(() => ran([...args, '--node', node], cluster.directory));
 }
 
-it('denies a misspelt descriptor, says why, and counts it', async () => {
+it('denies a misspelt descriptor with the reason, and counts it', async () => {
   await apply(`unmatched: deny\n${RULES}`);
   const client = new QuorateClient({ nodes: [node] });
   expect(await client.allow({ descriptors: { usr: 'ada' } })).toMatchObject({
@@ -53,7 +53,7 @@ it('denies a misspelt descriptor, says why, and counts it', async () => {
   expect(await peek.json()).toMatchObject({ unmatched: true, limits: [] });
 });
 
-it('counts what it would deny in shadow, and lets it through', async () => {
+it('counts requests that it would deny in shadow, and lets them through', async () => {
   await apply(`unmatched: shadow\n${RULES}`);
   const body = JSON.stringify({ descriptors: { usr: 'ada' } });
   const headers = { 'content-type': 'application/json' };

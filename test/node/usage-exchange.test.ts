@@ -10,7 +10,7 @@ const QUERY = { minutes: 1, top: 3 };
 
 /** Three nodes, and a network that holds every frame until it is delivered. */
 class Nodes {
-  readonly deaf = new Set<number>();
+  readonly unreachable = new Set<number>();
   nowMillis = 0;
   #frames: (() => void)[] = [];
   readonly #nodes = new Map<number, UsageExchange>();
@@ -34,7 +34,7 @@ class Nodes {
     for (const node of this.#nodes.values()) node.tick();
   }
 
-  /** Node i has i grants of rule r, and one of a rule of its own. */
+  /** Node i has i grants of rule r, and one of its own rule. */
   #start(nodeId: number): UsageExchange {
     const table = new UsageTable(9);
     table.turnTo(MINUTE);
@@ -46,7 +46,7 @@ class Nodes {
       clocks: { monotonicMillis: () => this.nowMillis, wallMillis: () => MINUTE * 60_000 + 59_999 },
       usage: table.usage.bind(table),
       send: (to: number, type: string, payload: Uint8Array) => {
-        if (this.deaf.has(to)) return false;
+        if (this.unreachable.has(to)) return false;
         this.#frames.push(() => {
           if (type === 'usage') this.node(to).receiveQuestion(nodeId, decodeUsageQuestion(payload));
           else this.node(to).receiveReported(nodeId, decodeUsageReport(payload));
@@ -102,7 +102,7 @@ describe('a node that is asked for the figures of all nodes', () => {
 
   it('lists unreachable nodes as silent, at once', () => {
     const nodes = new Nodes();
-    nodes.deaf.add(2).add(3);
+    nodes.unreachable.add(2).add(3);
     expect(asked(nodes)).toMatchObject([{ report: { nodes: [1], silent: [2, 3] } }]);
   });
 
@@ -124,7 +124,7 @@ describe('a node that is asked for the figures of all nodes', () => {
     expect(results).toMatchObject([{ report: { nodes: [1, 2], silent: [3] } }]);
   });
 
-  it('refuses one question too many, and takes the next when one has ended', () => {
+  it('refuses a question beyond their number, and accepts the next when one has ended', () => {
     const nodes = new Nodes();
     for (let i = 0; i < USAGE_QUESTIONS_MAX; i += 1) expect(asked(nodes)).toEqual([]);
     expect(asked(nodes)).toEqual([{ ok: false, reason: 'tooMany' }]);

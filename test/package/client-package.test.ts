@@ -33,13 +33,13 @@ beforeAll(async () => {
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name));
   files = new Map(paths.map((path) => [path.slice(installed.length + 1), readFileSync(path, 'utf8')]));
-  // The frameworks of the service are those of the checkout: Node and the compiler look for them further up.
+  // The frameworks of the service are those of the checkout: Node and the compiler search parent folders for them.
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('the package of the client', () => {
-  it('is installed without a registry, and is the only package then', () => {
+  it('installs without a registry, and as the only package', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     expect(Object.entries(listed.dependencies).map(([name, { version }]) => `${name} ${version}`)).toEqual([
       `@quorate/client ${version}`,
@@ -51,7 +51,7 @@ describe('the package of the client', () => {
     expect(Object.keys(lockfile.packages)).toEqual(['', 'node_modules/@quorate/client']);
   });
 
-  it('has no scripts, and asks for no package, of its own or of the service', async () => {
+  it('has no scripts, no dependencies and no peer dependencies', async () => {
     const manifest = await installedManifest(service);
     expect(Object.keys(manifest).filter((field) => /scripts|dependencies|bin|gypfile/i.test(field))).toEqual(
       [],
@@ -72,7 +72,7 @@ describe('the package of the client', () => {
     ]);
   });
 
-  it('names no source map and no module that it does not hold', () => {
+  it('refers only to source maps and modules that it contains', () => {
     const wrong = [...files].flatMap(([path, text]) => {
       if (!path.startsWith('dist/')) return [];
       const imported = [...text.matchAll(/^(?:import|export)\b[^;]*?\bfrom '([^']+)'/gm)].map(
@@ -88,7 +88,7 @@ describe('the package of the client', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('has pages whose links lead to its own pages', () => {
+  it('has pages that link only to its own pages', () => {
     const links = PAGES.filter((path) => path.endsWith('.md')).flatMap((path) =>
       [...(files.get(path) ?? '').matchAll(/\]\(([^)#\s]+)/g)].map(([, link = '']) => link),
     );
@@ -102,7 +102,7 @@ describe('a service with it', () => {
     expect(await compileService(service, kind)).toBe('');
   });
 
-  it('limits by each middleware, as its own test finds beside a real cluster', async () => {
+  it('limits with each middleware, as its own test shows at a real cluster', async () => {
     const cluster = await TestCluster.start({ partitions: 2, rules: RULES });
     try {
       const nodes = cluster.ids.map((id) => `http://127.0.0.1:${cluster.port(id)}`);

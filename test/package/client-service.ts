@@ -12,7 +12,7 @@ import { ROOT } from './packed.ts';
 const run = promisify(execFile);
 
 /**
- * With neither the DOM nor the types of Node, and all declarations checked: what a service sees of the client needs
+ * Compiles without the DOM and without the types of Node, and checks all declarations: the types of the client must need
  * none of them.
  */
 const BARE = `import { InvalidOptionError, QuorateClient, type ClientOptions } from '@quorate/client';
@@ -151,12 +151,12 @@ export async function installedManifest(service: string): Promise<Readonly<Recor
   return JSON.parse(await readFile(path, 'utf8')) as Readonly<Record<string, unknown>>;
 }
 
-/** What the compiler has to say of the service, under one way to find modules: nothing, if all is well. */
+/** Compiles the service with one module resolution. Returns the errors; empty if it compiles. */
 export async function compileService(service: string, kind: keyof typeof RESOLUTIONS): Promise<string> {
   const programs = { 'bare.ts': BARE, 'service.ts': SERVICE, 'service.test.ts': SERVICE_TEST };
   for (const [name, text] of Object.entries(programs)) await writeFile(join(service, name), text);
   const bare = { ...STRICT, ...RESOLUTIONS[kind], types: [], skipLibCheck: false };
-  // Declarations of frameworks are theirs to check.
+  // Does not check the declarations of frameworks.
   const full = { ...STRICT, ...RESOLUTIONS[kind], types: ['node'], skipLibCheck: true };
   const said = [
     await compile(service, ['--noEmit'], { compilerOptions: bare, files: ['bare.ts'] }),
@@ -178,7 +178,7 @@ export async function testService(service: string, nodes: readonly string[]): Pr
   return stdout;
 }
 
-/** All tests of the service were run, and passed. */
+/** Matches the output if all tests of the service ran and passed. */
 export const ALL_PASS = new RegExp(`^# tests ${TESTS}$[^]*^# pass ${TESTS}$[^]*^# fail 0$`, 'm');
 
 async function compile(service: string, args: readonly string[], config: object): Promise<string> {

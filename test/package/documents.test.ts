@@ -16,7 +16,7 @@ const DOCUMENTS = readdirSync(ROOT, { withFileTypes: true })
   )
   .filter((path) => path.endsWith('.md'));
 
-/** Without examples: a # in them is no heading. */
+/** The text without examples, because a # in them is no heading. */
 function proseOf(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8').replaceAll(/^```[^]*?^```/gm, '');
 }
@@ -38,18 +38,18 @@ function leadsNowhere(from: string, link: string): boolean {
 }
 
 describe('the documents', () => {
-  it('are all of the house', () => {
+  it('are all listed here', () => {
     expect(DOCUMENTS).toEqual(expect.arrayContaining(['README.md', join('src', 'client', 'PACKAGE.md')]));
   });
 
-  it.each(DOCUMENTS)('have no row of a table without its head: %s', (path) => {
+  it.each(DOCUMENTS)('have no table row without its header: %s', (path) => {
     const blocks = proseOf(path).split(/\n(?!\|)/);
     const tables = blocks.map((block) => block.split('\n').filter((line) => line.startsWith('|')));
     const headless = tables.filter(([first, line = '']) => first !== undefined && !/^[|: -]+$/.test(line));
     expect(headless).toEqual([]);
   });
 
-  it.each(DOCUMENTS)('have no link that leads nowhere: %s', (path) => {
+  it.each(DOCUMENTS)('have no dead link: %s', (path) => {
     const links = [...proseOf(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
     const own = links.filter((link) => !/^[a-z]+:/.test(link));
     expect(own.filter((link) => leadsNowhere(path, link))).toEqual([]);

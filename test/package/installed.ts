@@ -38,7 +38,7 @@ const NODES = [1, 2, 3];
 const FRAMEWORKS = ['express', 'fastify', 'hono', '@types/express', '@types/node'];
 
 function expectThat(condition: boolean, what: string): void {
-  if (!condition) throw new Error(`not so: ${what}`);
+  if (!condition) throw new Error(`failed: ${what}`);
   console.log(`ok: ${what}`);
 }
 

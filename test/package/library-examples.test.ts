@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from './packed.ts';
 
-/** Each file that exports something, by what `src/index.ts` says. */
+/** Each file from which `src/index.ts` exports something. */
 function filesOf(index: string): string[] {
   const exported = [...index.matchAll(/^export .* from '\.\/(.*)';$/gm)].map(
     ([, path = '']) => `src/${path}`,
@@ -14,7 +14,7 @@ function filesOf(index: string): string[] {
 }
 
 const FILES = filesOf(readFileSync(join(ROOT, 'src/index.ts'), 'utf8'));
-/** A line of an example: what it asks, what that returns, and perhaps why. */
+/** A line of an example: a call, its result, and perhaps the reason. */
 const LINE = /^(\w+\.\w+\(.*\)); \/\/ ([\w.]+)(?::.*)?$/;
 
 /** Lines of the example of a file. */
@@ -37,7 +37,7 @@ it('has an example for each class', () => {
   expect(FILES.filter((path) => !exampleOf(path).some((line) => LINE.test(line)))).toEqual([]);
 });
 
-it.each(FILES)('does what the example says: %s', (path) => {
+it.each(FILES)('returns what the example promises: %s', (path) => {
   const lines = exampleOf(path);
   const said = lines.flatMap((line) => LINE.exec(line)?.[2] ?? []);
   expect(run(lines)).toEqual(said);

@@ -16,7 +16,7 @@ async function entries(kind: 'types' | 'default'): Promise<string[]> {
   return Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [] : normalize(entry[kind])));
 }
 
-/** Everything that follows from importing `first`, by what is written in the files. */
+/** All files that `first` imports, directly or through others. */
 async function closureOf(
   first: string,
   ending: { readonly from: string; readonly to: string },
@@ -54,23 +54,23 @@ describe('the package', () => {
     expect(files.filter((path) => path.endsWith('.ts'))).toEqual([...types].toSorted());
   });
 
-  it('leaves the client to its own package, and its users to that', () => {
+  it('does not contain the client, which has its own package', () => {
     expect(files.filter((path) => path.startsWith('dist/src/client/'))).toEqual([]);
   });
 
-  it('holds the page of the dashboard, with what it names', async () => {
+  it('holds the page of the dashboard, with all files that it refers to', async () => {
     const page = await readFile(join(ROOT, 'dist/dashboard/index.html'), 'utf8');
     const named = [...page.matchAll(/(?:src|href)="\/([^"]+)"/g)].map(([, path = '']) => `dist/${path}`);
     expect(named.length).toBeGreaterThan(2);
     expect(['dist/dashboard/index.html', ...named].filter((path) => !files.includes(path))).toEqual([]);
   });
 
-  it('holds the document that its nodes serve, where they look for it', () => {
+  it('holds the document that its nodes serve, at the path that they read', () => {
     const named = createRequire(import.meta.url).resolve('quorate/openapi.json');
     expect(files).toContain(relative(ROOT, named));
   });
 
-  it('holds no test, source, map or folder of ours that users cannot run', () => {
+  it('holds no test, source, map or folder that users cannot run', () => {
     const isOurs =
       /^dist\/(?:(?:src|raft|storage)\/.*\.(?:js|d\.ts)|dashboard\/[\w.-]+\.(?:html|js|css|svg|md))$/;
     const others = files.filter((path) => !isOurs.test(path));

@@ -1,6 +1,7 @@
 /**
- * `npm run release:check`: everything that must be true before a version is published, in the order of cost. It stops at the first
- * step that fails, publishes nothing, and prints at the end what the person who releases has to run.
+ * `npm run release:check`: checks everything that must be true before a version is published, the cheap checks first.
+ * It stops at the first step that fails, publishes nothing, and prints at the end the commands that publish the
+ * release.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -16,13 +17,13 @@ const BENCH = ['run', 'bench', '--', '--quick', '--only', 'quorate/'];
 
 interface Release {
   readonly version: string;
-  /** The tag of the release before; undefined: this is the first. */
+  /** The tag of the previous release; undefined: this is the first. */
   readonly lastTag: string | undefined;
 }
 
 interface Step {
   readonly name: string;
-  /** @throws Error that says what is wrong */
+  /** @throws Error with the reason if the step fails */
   readonly run: (release: Release) => void;
 }
 
@@ -50,7 +51,7 @@ function checkNames({ version }: Release): void {
   if (first !== version) throw new Error(`CHANGELOG.md begins with ${first}, package.json says ${version}`);
 }
 
-/** What `npm publish` would send, of both packages. It warns of anything that it had to mend in a manifest. */
+/** Runs `npm publish --dry-run` for both packages. It warns if it had to correct a manifest. */
 function dryRun(): void {
   const folder = mkdtempSync(join(tmpdir(), 'quorate-release-'));
   try {
@@ -59,7 +60,7 @@ function dryRun(): void {
       console.log(`$ npm publish --dry-run  # in ${cwd === ROOT ? 'the checkout' : '@quorate/client'}`);
       const { status, stderr } = spawnSync('npm', ['publish', '--dry-run'], { cwd, encoding: 'utf8' });
       console.log(stderr.trim());
-      // Nobody has to be logged in to check.
+      // The check needs no login.
       const said = stderr.replace(/^npm warn publish This command requires you to be logged in.*$/m, '');
       if (status !== 0 || /npm (?:warn|error)/i.test(said)) throw new Error('npm publish is not clean');
     }

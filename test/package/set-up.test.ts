@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { temporaryDirectory } from '../cluster/harness.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** As npm: with NODE_ENV=production it leaves out what is for development, unless `--include=dev` says otherwise. */
+/** A fake npm: with NODE_ENV=production it omits development packages, except with `--include=dev`. */
 const NPM = `#!/bin/sh
 echo "$@" >> "$PWD/asked"
 mkdir -p node_modules/.bin
@@ -52,7 +52,7 @@ it('with NODE_ENV=production a fresh clone gets its compiler, and nothing is ins
   expect(setUp()).toHaveLength(1);
 });
 
-it('a clone that was left without a compiler gets one', () => {
+it('a clone without a compiler gets one', () => {
   setUp();
   rmSync(compiler());
   expect(setUp()).toHaveLength(2);

@@ -52,7 +52,7 @@ function addressesOfNode(id: number): HostPort[] {
   return config.nodes.filter((node) => node.id === id).flatMap((node) => Object.values(addressesOf(node)));
 }
 
-/** The cluster is there, and all its nodes have run. */
+/** Creates a cluster whose nodes have all run before. */
 function store(known: Readonly<Record<number, object>> = {}): void {
   mkdirSync(join(clone, 'data'));
   writeFileSync(join(clone, 'data/cluster.json'), JSON.stringify(config));
@@ -85,13 +85,13 @@ it('names every port of a new cluster that is in use, and installs nothing', asy
   expect(existsSync(join(clone, 'data'))).toBe(false);
 });
 
-it('sets up and runs the command with its options, in the same process, where all are free', async () => {
+it('sets up and runs the command with its options, in the same process, if all ports are free', async () => {
   const { code, said, child } = await started('--base-port', String(basePort), '--limit', '7');
   expect(said).toBe(`set up\nruns ${child.pid} --base-port ${basePort} --limit 7\n`);
   expect(code).toBe(0);
 });
 
-it('looks at the ports that cluster.json names, but for nodes that were removed', async () => {
+it('checks the ports in cluster.json, except those of removed nodes', async () => {
   store({ 1: { nodes: [1, 2], retired: [3] }, 3: { nodes: [1, 2], retired: [3], isRemoved: true } });
   for (const address of addressesOfNode(3)) await take(address);
   expect((await started()).code).toBe(0);
@@ -103,7 +103,7 @@ it('looks at the ports that cluster.json names, but for nodes that were removed'
   expect(code).toBe(UNAVAILABLE);
 });
 
-it('looks at the ports of a new cluster, and not at those that --fresh or --base-port leave', async () => {
+it('checks the ports of a new cluster, and not those of the cluster that --fresh or --base-port replace', async () => {
   store();
   for (const address of addressesOfNode(1)) await take(address);
   const other = ['--base-port', String(await freeBasePort())];
@@ -125,7 +125,7 @@ it('says which node of a cluster listens there', async () => {
 });
 
 it.each([['--help'], ['--nodes', 'many'], ['--base-port', 'x']])(
-  'leaves what it cannot read to the command: %s',
+  'runs the command with options that it cannot read: %s',
   async (...args) => {
     expect((await started(...args)).said).toContain('set up\nruns');
   },

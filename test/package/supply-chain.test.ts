@@ -17,8 +17,8 @@ const REGISTRY = 'https://registry.npmjs.org/';
 const EXACT = /^\d+\.\d+\.\d+$/;
 const LICENCES = ['0BSD', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT'];
 /**
- * Native code: both choose among binaries that come with them, and compile where there is none for the machine. And
- * protobufjs, which prints whether others want another version of it.
+ * Packages with native code: both select one of the binaries that come with them, and compile if there is none for the
+ * machine. protobufjs prints whether another package wants another version of it.
  */
 const WITH_INSTALL_SCRIPT = [
   'node_modules/classic-level',
@@ -44,12 +44,12 @@ beforeAll(async () => {
 });
 
 describe('the dependencies', () => {
-  it('are of exact versions', () => {
+  it('have exact versions', () => {
     const all = { ...manifest.dependencies, ...manifest.devDependencies };
     expect(Object.entries(all).filter(([, version]) => !EXACT.test(version))).toEqual([]);
   });
 
-  it('come from the registry, whichever it is, each with its digest', () => {
+  it('come from the registry, each with its digest', () => {
     const others = locked.filter(
       ([, { resolved = REGISTRY, integrity = '' }]) =>
         !resolved.startsWith(REGISTRY) || !integrity.startsWith('sha512-'),
@@ -57,12 +57,12 @@ describe('the dependencies', () => {
     expect(others.map(([path]) => path)).toEqual([]);
   });
 
-  it('may be used by anybody, where they come with the product', () => {
+  it('have permissive licences if they are part of the product', () => {
     const others = locked.filter(([, { dev, license = '' }]) => dev !== true && !LICENCES.includes(license));
     expect(others.map(([path, { license }]) => `${path}: ${license}`)).toEqual([]);
   });
 
-  it('run nothing when they are installed, but what chooses native code, or prints a version', () => {
+  it('run no install scripts, except those that select native code or print a version', () => {
     const scripted = locked.filter(([, { hasInstallScript }]) => hasInstallScript === true);
     expect(scripted.map(([path]) => path)).toEqual(WITH_INSTALL_SCRIPT);
   });

@@ -1,6 +1,7 @@
 /**
- * What the copies of a partition share, counted from the labels of the nodes, and the best possible choice of nodes,
- * found by trying all. Shares no code with the placement.
+ * The hosts and zones that copies of a partition have in common, counted from the labels of the nodes, and the best
+ * choice of nodes,
+ * found by trying all. It uses no code of the placement.
  */
 
 export interface Labelled {
@@ -66,7 +67,10 @@ function squares(loads: readonly number[]): number {
   return loads.reduce((sum, load) => sum + load * load, 0);
 }
 
-/** Per node: the loads of the most even placement (least sum of squares) among those whose rows share the least. */
+/**
+ * Per node: the loads of the most even placement (least sum of squares) among those whose rows have the fewest hosts
+ * and zones in common.
+ */
 export function evenestLoads(nodes: readonly Labelled[], copies: number, partitions: number): number[] {
   const best = bestSharing(nodes, copies);
   const rows = allSharing(nodes, copies).filter(({ sharing }) => compare(sharing, best) === 0);
@@ -92,7 +96,7 @@ export function loadsOf(
   return new Map(nodes.map(({ id }) => [id, table.filter((row) => row.includes(id)).length]));
 }
 
-/** Copies on nodes that had none before. */
+/** The number of copies on nodes that had none of the partition before. */
 export function movedBetween(
   before: readonly (readonly number[])[],
   after: readonly (readonly number[])[],

@@ -1,9 +1,9 @@
-/** Every queue has a bound and every request a deadline; what exceeds them is refused. */
+/** Every queue has a bound and every request a deadline; requests beyond them are refused. */
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, tableOf, usersOf } from './fake-driver.ts';
 
-describe('bounds', () => {
-  it('a full waiting queue refuses as overloaded', () => {
+describe('the bounds of a partition', () => {
+  it('a full waiting queue refuses requests as overloaded', () => {
     const driver = FakeDriver.leading({ partition: { pendingMax: 3 } });
     const answers = ['a', 'b', 'c', 'd'].map((user) => driver.ask(user));
     expect(answers[3]).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
@@ -12,7 +12,7 @@ describe('bounds', () => {
     expect(answers.map(([answer]) => allowed(answer))).toEqual([true, true, true, undefined]);
   });
 
-  it('too many requests in the log refuse as overloaded, until some are applied', () => {
+  it('with too many requests in the log, others are refused as overloaded until some are applied', () => {
     const driver = FakeDriver.leading({ partition: { inflightMax: 3 } });
     for (const user of ['a', 'b', 'c']) driver.ask(user);
     driver.turn();
@@ -21,7 +21,7 @@ describe('bounds', () => {
     expect(allowed(driver.decide('d'))).toBe(true);
   });
 
-  it('a proposal that raft refuses answers overloaded, and charges nothing', () => {
+  it('requests whose proposal raft refuses are answered as overloaded, and charge nothing', () => {
     const driver = FakeDriver.leading();
     const answers = driver.ask({ userId: 'ada', requestId: 'r' });
     driver.refusesNext = true;
@@ -43,7 +43,7 @@ describe('bounds', () => {
     expect(timely.map(allowed)).toEqual([true]);
   });
 
-  it('a request that recent commit times show to be too late is not proposed', () => {
+  it('a request that would be too late by recent commit times is not proposed', () => {
     const driver = FakeDriver.leading();
     for (const [i, millis] of [90, 50, 80, 70, 60, 90, 90, 90].entries()) {
       driver.ask(`user ${i}`);
@@ -61,7 +61,7 @@ describe('bounds', () => {
     expect(timely.map(allowed)).toEqual([true]);
   });
 
-  it('something is always tried, even if commits took long', () => {
+  it('one request is always proposed, even if commits took long', () => {
     const driver = FakeDriver.leading();
     for (let i = 0; i < 8; i += 1) {
       driver.ask(`user ${i}`);
@@ -87,7 +87,7 @@ describe('bounds', () => {
   });
 
   it.each(['in that term', 'in the new one'])(
-    'what entries of an earlier term took, committed %s, says nothing in a new one',
+    'the commit times of an earlier term do not count in a new one, if the entries are committed %s',
     (when) => {
       const driver = FakeDriver.leading();
       for (let i = 0; i < 8; i += 1) {
@@ -117,7 +117,7 @@ describe('bounds', () => {
     expect(driver.lastIndex).toBe(lastIndex);
   });
 
-  it('close to a full disk nothing is proposed, but what is denied anyway is denied', () => {
+  it('close to a full disk nothing is proposed, and quick denials are still given', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
     driver.decide('ada');
     driver.partition.setLowDisk(true);
@@ -139,7 +139,7 @@ function slowly(driver: FakeDriver, millis: number, entries: number): void {
 }
 
 describe('a log in which even the quickest entry takes long', () => {
-  it('accepts what fits into one entry and no more', () => {
+  it('accepts as many requests as fit into one entry, and no more', () => {
     const driver = FakeDriver.leading({ partition: { batchMax: 2 } });
     slowly(driver, 300, 40);
     const answers = ['a', 'b', 'c'].map((user) => driver.ask(user));

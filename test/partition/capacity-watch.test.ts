@@ -1,4 +1,4 @@
-/** A node that adds up what its partitions remember, with peers that report how much room they have. */
+/** A node adds up the bytes of its partitions, and peers report how much room they have. */
 import { describe, expect, it } from 'vitest';
 import type { Room } from '../../src/limiter/state/state-size.ts';
 import { type CapacityReport, CapacityWatch, IDLE_CHECKS } from '../../src/partition/capacity-watch.ts';
@@ -13,7 +13,7 @@ class FakeReplica {
   stateBytes = 0;
   room: Room = 'free';
   reported = 0;
-  /** Not yet searched for idle items. */
+  /** A partition that was not yet searched for idle items. */
   keys = 0;
   readonly housekeeping = {
     check: (checksMax: number): number => {
@@ -62,7 +62,7 @@ class Bench {
 }
 
 describe('a node with a bound', () => {
-  it('is full above it, exhausted an eighth above that, and free again only some way below', () => {
+  it('is full above the bound, exhausted an eighth above that, and free again only well below', () => {
     const budget = new NodeBudget();
     expect(budget.update(1e15)).toBe('free');
     budget.limit(1_600);
@@ -108,7 +108,7 @@ describe('a node with a bound', () => {
     expect(bench.reported.at(-1)).toBe('free');
   });
 
-  it('limits only partitions with a copy on a full peer, and only for a while', () => {
+  it('limits partitions with a copy on a full peer, and only until the peer has been silent for a while', () => {
     const bench = new Bench();
     bench.watch.heard(4, 'full');
     bench.watch.tick();
@@ -119,7 +119,7 @@ describe('a node with a bound', () => {
     bench.watch.heard(2, 'free');
     bench.watch.tick();
     expect(bench.rooms).toEqual(['free', 'full']);
-    // The peer is gone or cannot be heard any more.
+    // The peer is down, or its reports do not arrive any more.
     bench.pass(3_200);
     expect(bench.rooms).toEqual(['free', 'free']);
   });
@@ -141,7 +141,7 @@ describe('a node with a bound', () => {
 });
 
 describe('a node with many keys', () => {
-  it('looks at so many at a time for what is idle, and at all partitions in turn', () => {
+  it('searches a bounded number of keys at a time for idle ones, in all partitions in turn', () => {
     const bench = new Bench();
     const replicas = [...bench.partitions.values()];
     const rounds = 4;
@@ -156,7 +156,7 @@ describe('a node with many keys', () => {
 });
 
 describe('the rooms of peers', () => {
-  it('are as small as the smallest', () => {
+  it('count as the smallest of them', () => {
     const rooms = new PeerRooms();
     rooms.heard(1, 'full', 0);
     rooms.heard(2, 'exhausted', 0);
@@ -172,12 +172,12 @@ describe('the memory of a node', () => {
   const gibibyte = 1 << 30;
   const small = { heapBytesMax: 140 << 20, memoryBytes: 8 * gibibyte };
 
-  it('is a quarter for what is remembered', () => {
+  it('is used for keys and ids to a quarter', () => {
     expect(stateBytesDefault(small)).toBe(35 << 20);
     expect(stateBytesDefault({ heapBytesMax: 4 * gibibyte, memoryBytes: gibibyte })).toBe(256 << 20);
   });
 
-  it('leaves little for logs if there is little', () => {
+  it('leaves little for logs on a small machine', () => {
     expect(snapshotEveryBytes({ ...small, heapBytesMax: 4 * gibibyte }, 17, 4 << 20)).toBe(4 << 20);
     const every = snapshotEveryBytes(small, 17, 4 << 20);
     expect(every * 17 * 5).toBeLessThan(small.heapBytesMax / 7);

@@ -1,4 +1,4 @@
-/** Without room, new users are refused, known ones served, and idle ones forgotten. */
+/** At capacity, new users are refused, known ones served, and idle ones forgotten. */
 import { describe, expect, it } from 'vitest';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { allowed, FakeDriver, proposedTypes, tableOf } from './fake-driver.ts';
@@ -14,7 +14,7 @@ describe('at capacity', () => {
     return driver;
   }
 
-  it('new users and new request ids are refused at the door, known users are served', () => {
+  it('new users and new request ids are refused before the log, and known users are served', () => {
     const driver = full();
     const { lastIndex } = driver;
     expect(driver.ask('stranger')).toEqual(refused);
@@ -25,7 +25,7 @@ describe('at capacity', () => {
     expect(driver.refused).toBeGreaterThan(100);
   });
 
-  it('is detected by the log when many requests come at once', () => {
+  it('the log refuses new users when many requests come at once', () => {
     const driver = FakeDriver.leading({ table });
     const answers = Array.from({ length: 100 }, (_, i) => driver.ask(`user${i}`));
     driver.turn();
@@ -37,7 +37,7 @@ describe('at capacity', () => {
     expect(driver.partition.stateBytes).toBeLessThanOrEqual(4_096);
   });
 
-  it('what is idle is forgotten by sweeps, which nobody has to be granted for', () => {
+  it('sweeps forget idle keys, although no request is granted', () => {
     const driver = full();
     driver.now += 1_500;
     driver.requested = 0;
@@ -64,7 +64,7 @@ describe('at capacity', () => {
     expect(sweeps).toBeLessThan(40);
   });
 
-  it('a sweep that found no place in the log is asked for again', () => {
+  it('a sweep whose proposal was refused is proposed again', () => {
     const driver = full();
     driver.now += 1_500;
     driver.ask('stranger');
@@ -87,7 +87,7 @@ describe('at capacity', () => {
     expect(proposedTypes(driver)).toEqual(['sweep']);
   });
 
-  it('of this node or of another replica gives the same answers', () => {
+  it('the answers are the same, whether this node or another replica is full', () => {
     const driver = FakeDriver.leading();
     driver.decide('ada');
     driver.partition.limitRoom('full');
@@ -100,7 +100,7 @@ describe('at capacity', () => {
     expect(allowed(driver.decide('stranger'))).toBe(true);
   });
 
-  it('of this node also sweeps partitions without requests', () => {
+  it('a full node also sweeps partitions without requests', () => {
     const driver = FakeDriver.leading();
     driver.decide('ada');
     driver.now += 1_500;

@@ -1,4 +1,4 @@
-/** Customer commands go through the log of their partition in entries of their own, in turn with requests. */
+/** Customer commands go through the log of their partition, in separate entries that alternate with requests. */
 import { describe, expect, it } from 'vitest';
 import type { CustomerAction, CustomerRequest } from '../../src/api/customer.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -25,15 +25,15 @@ function versionIn(answer: Answer | undefined): number | undefined {
   return answer?.kind === 'customer' ? answer.outcome.record.version : undefined;
 }
 
-describe('what an operator says', () => {
-  it('is answered when its entry is applied, and takes turns with requests', () => {
+describe('a command of an operator', () => {
+  it('is answered when its entry is applied, and alternates with requests', () => {
     const driver = FakeDriver.leading(FIVE);
     const answers = [driver.ask('ada'), driver.ask(of('ada', PRO)), driver.ask('bob')];
     expect(proposedTypes(driver)).toEqual(['customers', 'allow']);
     expect(answers).toEqual([[], [], []]);
   });
 
-  it('changes no record twice in one entry, and few keys are reset per entry', () => {
+  it('changes a record at most once per entry, and resets few keys per entry', () => {
     const driver = FakeDriver.leading(FIVE);
     const twice = [PRO, { type: 'delete' } as const].map((action) => driver.ask(of('ada', action)));
     const first = driver.turn();
@@ -63,7 +63,7 @@ describe('what an operator says', () => {
     expect(driver.ask(of('ada', set(1, 'rule0')))).toMatchObject([{ reason: 'at_capacity' }]);
   });
 
-  it('is answered only when its entry is committed, and nothing is granted before', () => {
+  it('is answered only when its entry is committed, and has an effect only then', () => {
     const driver = FakeDriver.leading(FIVE);
     for (let i = 0; i < 5; i += 1) driver.decide('ada');
     const answers = driver.ask(of('ada', { type: 'set', used: 4, ruleIds: ['rule0'] }));
@@ -74,7 +74,7 @@ describe('what an operator says', () => {
     expect([driver.decide('ada'), driver.decide('ada')].map(allowed)).toEqual([true, false]);
   });
 
-  it('is refused without a proposal if it came too late or there is no room', () => {
+  it('is refused without a proposal if it came too late or the queue is full', () => {
     const driver = FakeDriver.leading(FIVE);
     driver.partition.limitRoom('full');
     expect(driver.ask(of('ada', PRO))).toMatchObject([
@@ -94,30 +94,33 @@ describe('what an operator says', () => {
   });
 });
 
-describe('an entry of which all requests have expired', () => {
+describe('an entry whose requests have all expired', () => {
   it.each([
     ['operators', of('ada', PRO), 'bob', 'decision'],
     ['users', 'ada', of('bob', PRO), 'customer'],
-  ] as const)('is none, and whoever waits behind these %s is next', (_who, early, later, kind) => {
-    const driver = FakeDriver.leading(FIVE);
-    // The requests had the last turn.
-    driver.decide(typeof early === 'string' ? of('cyd', PRO) : 'cyd');
-    const late = driver.ask(early, 10);
-    const timely = driver.ask(later, 100);
-    driver.now += 10;
-    driver.requested = 0;
-    expect(driver.turn()).toBeUndefined();
-    expect(late).toMatchObject([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
-    // No other code asks the driver for another turn.
-    expect([timely, driver.requested]).toEqual([[], 1]);
-    driver.turn();
-    driver.commitAll();
-    expect(timely).toMatchObject([{ kind }]);
-  });
+  ] as const)(
+    'is not proposed, and the request that waits after these %s is next',
+    (_who, early, later, kind) => {
+      const driver = FakeDriver.leading(FIVE);
+      // The last entry was of the other kind.
+      driver.decide(typeof early === 'string' ? of('cyd', PRO) : 'cyd');
+      const late = driver.ask(early, 10);
+      const timely = driver.ask(later, 100);
+      driver.now += 10;
+      driver.requested = 0;
+      expect(driver.turn()).toBeUndefined();
+      expect(late).toMatchObject([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
+      // No other code asks the driver for another turn.
+      expect([timely, driver.requested]).toEqual([[], 1]);
+      driver.turn();
+      driver.commitAll();
+      expect(timely).toMatchObject([{ kind }]);
+    },
+  );
 });
 
 describe('a request of a customer', () => {
-  it('that was matched with a record of before is refused at once, before its cost is looked at', () => {
+  it('that was matched with an older record is refused at once, before its cost is checked', () => {
     const driver = FakeDriver.leading(FIVE);
     const version = versionIn(driver.decide(of('ada', PRO))) ?? 0;
     const { lastIndex } = driver;
@@ -139,7 +142,7 @@ describe('a request of a customer', () => {
     expect(request).toMatchObject([{ reason: 'customer_changed', proposed: false, record: { tier: 'pro' } }]);
   });
 
-  it('that knows more than this leader has applied waits for the log', () => {
+  it('that was matched with a newer record than this leader has applied waits for the log', () => {
     const driver = FakeDriver.leading(FIVE);
     driver.ask(of('ada', PRO));
     const version = driver.turn()?.index ?? 0;

@@ -6,7 +6,7 @@ import type { Answer } from '../../src/api/user-request.ts';
 import { allowed, FakeDriver, START, tableOf } from './fake-driver.ts';
 
 describe('decisions', () => {
-  it('are made by the log: granted up to the limit, then denied, then granted when the window has passed', () => {
+  it('follow the order of the log: granted up to the limit, then denied, then granted when the window has passed', () => {
     const driver = FakeDriver.leading();
     const answers = [1, 2, 3, 4].map(() => allowed(driver.decide('ada')));
     expect(answers).toEqual([true, true, true, false]);
@@ -14,7 +14,7 @@ describe('decisions', () => {
     expect(allowed(driver.decide('ada'))).toBe(true);
   });
 
-  it('come only when the entry is applied, and carry its place in the log', () => {
+  it('are answered only when the entry is applied, and report its position in the log', () => {
     const driver = FakeDriver.leading();
     const answers = driver.ask('ada');
     const entry = driver.turn();
@@ -25,7 +25,7 @@ describe('decisions', () => {
     ]);
   });
 
-  it('of one turn share one entry', () => {
+  it('of one turn are in one entry', () => {
     const driver = FakeDriver.leading();
     const answers = ['ada', 'bob', 'ada', 'ada', 'ada'].map((user) => driver.ask(user));
     expect(driver.requested).toBe(1);
@@ -35,7 +35,7 @@ describe('decisions', () => {
     expect(answers.map(([answer]) => allowed(answer))).toEqual([true, true, true, true, false]);
   });
 
-  it('are sent when the whole entry is applied: a request sent at once afterwards sees all of it', () => {
+  it('are sent when the whole entry is applied: a request right after an answer sees the whole entry', () => {
     const driver = FakeDriver.leading();
     const again: Answer[] = [];
     const peek = { ask: 'peek', userId: 'bob' } as const;
@@ -61,7 +61,7 @@ describe('decisions', () => {
     for (const [answer] of answers) expect(allowed(answer)).toBe(true);
   });
 
-  it('a full window is denied by the log, and then at once, without leaving anything there', () => {
+  it('of a full window are denials by the log first, and then quick denials without an entry', () => {
     const driver = FakeDriver.leading();
     for (let i = 0; i < 3; i += 1) expect(allowed(driver.decide('ada'))).toBe(true);
     expect(driver.ask('ada')).toEqual([]);
@@ -74,7 +74,7 @@ describe('decisions', () => {
     expect([driver.requested, driver.lastIndex, driver.partition.waitingCount]).toEqual([0, lastIndex, 0]);
   });
 
-  it('a key is judged at once for half a minute after a denial at least, and until others were denied for as long', () => {
+  it('may be quick denials for at least half a minute after a denial, and then until others were denied for as long', () => {
     const driver = FakeDriver.leading();
     for (let i = 0; i < 4; i += 1) driver.decide('ada');
     for (const [millis, isAtOnce] of [
@@ -92,7 +92,7 @@ describe('decisions', () => {
     }
   });
 
-  it('a node that does not lead names the leader and proposes nothing', () => {
+  it('are not made by a node that does not lead: it names the leader and proposes nothing', () => {
     const driver = new FakeDriver();
     driver.follow(3);
     expect(driver.ask('ada')).toEqual([{ kind: 'notLeader', leader: 3, term: driver.term }]);
@@ -114,7 +114,7 @@ describe('decisions', () => {
   });
 });
 
-describe('a leader that has not applied what former leaders decided', () => {
+describe('a leader that has not applied all entries of former leaders', () => {
   const request: AllowRequest = { userId: 'ada', timestampMillis: START + 5_000, requestId: 'r1' };
   const table = tableOf(1, { id: 'a', clock: 'request', limit: 1 });
 
@@ -126,7 +126,7 @@ describe('a leader that has not applied what former leaders decided', () => {
     return driver;
   }
 
-  it('denies nothing: further on in its log the request may be granted', () => {
+  it('denies nothing: a later entry in its log may grant the request', () => {
     const driver = newLeader();
     const answers = driver.ask({ userId: 'ada' });
     expect(answers).toEqual([]);

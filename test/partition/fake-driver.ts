@@ -27,7 +27,7 @@ export function tableOf(version: number, ...rules: Partial<Rule>[]): RuleTable {
   });
 }
 
-/** Stands in for Raft: a log that commits on command and loses its end when another leader takes over. */
+/** Replaces Raft: a log that commits when the test says so and loses its end when another leader takes over. */
 export class FakeDriver {
   now = 0;
   /** The wall clock, which a test may set wrong independently of `now`. */
@@ -37,15 +37,15 @@ export class FakeDriver {
   requested = 0;
   term = 0;
   isLeader = false;
-  /** Not committed yet. */
+  /** Entries that are not committed yet. */
   log: Entry[] = [];
   commit = 0;
   readonly committed: Entry[] = [];
   refusesNext = false;
-  /** Confirms reads at once, unless a test sets it. */
+  /** Set by a test to delay reads; otherwise reads are confirmed at once. */
   confirmsReads = true;
   readonly reads: ReadDone[] = [];
-  /** Refuse proposals for lack of room. */
+  /** True to refuse proposals. */
   refused = 0;
 
   constructor(options: { table?: RuleTable; partition?: Partial<PartitionOptions> } = {}) {
@@ -74,7 +74,7 @@ export class FakeDriver {
     this.partition.wantRules(options.table ?? tableOf(1, {}));
   }
 
-  /** A leader whose rules are in place. */
+  /** A leader whose rules are applied. */
   static leading(options: ConstructorParameters<typeof FakeDriver>[0] = {}): FakeDriver {
     const driver = new FakeDriver(options);
     driver.lead();
@@ -129,7 +129,7 @@ export class FakeDriver {
     this.partition.apply(entry);
   }
 
-  /** Another leader's entries replace what is not committed. */
+  /** Another leader's entries replace those that are not committed. */
   overwrite(count: number): void {
     this.log = [];
     for (let i = 0; i < count; i += 1) this.append('noop', new Uint8Array(0));
@@ -144,10 +144,10 @@ export class FakeDriver {
     return answers;
   }
 
-  /** Sends a request and runs everything until it is answered. */
+  /** Sends a request and runs turns until it is answered. */
   decide(request: UserRequest | string): Answer {
     const answers = this.ask(request);
-    // Something else may take the first place in the log.
+    // Another entry may come first in the log.
     for (let turns = 0; turns < 2 && answers.length === 0; turns += 1) {
       this.turn();
       this.commitAll();
@@ -158,12 +158,12 @@ export class FakeDriver {
   }
 }
 
-/** Whether a decision grants; undefined for an answer that is no decision. */
+/** True if a decision grants; undefined for an answer that is no decision. */
 export function allowed(answer: Answer | undefined): boolean | undefined {
   return answer?.kind === 'decision' ? answer.decision.allowed : undefined;
 }
 
-/** `driver` receives a snapshot of the state of `other` that ends here. */
+/** Gives `driver` a snapshot of the state of `other` that ends at this position. */
 export function restoreAt(
   driver: FakeDriver,
   end: { readonly index: number; readonly term: number },

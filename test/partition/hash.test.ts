@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 
 describe('the partition of a user', () => {
-  // A changed hash would send users to partitions that do not know their grants.
+  // Another hash would send users to partitions that do not know their grants.
   it.each([
     ['', 46_947_589, 0],
     ['ada', 4_275_982_562, 5],
@@ -23,7 +23,7 @@ describe('the partition of a user', () => {
     expect(partitionOf(userId, 16)).toBe(of16);
   });
 
-  it('depends on nothing but the id: another instance agrees', async () => {
+  it('depends only on the id: another instance gives the same', async () => {
     const other = await loadHash32();
     for (let i = 0; i < 1_000; i += 1) expect(other(`user-${i}`)).toBe(hash(`user-${i}`));
   });

@@ -1,5 +1,5 @@
 /**
- * The sweeps of a leader that is not asked any more: everything idle is forgotten, in few entries, and none is written
+ * The sweeps of a leader without requests: every idle item is forgotten, in few entries, and none is written
  * in vain.
  */
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { FakeDriver, restoreAt, tableOf } from './fake-driver.ts';
 const HOUR_MILLIS = 3_600_000;
 const DAY_MILLIS = 24 * HOUR_MILLIS;
 
-/** The commands proposed while this much time passes, and when, in milliseconds from now. */
+/** The commands that are proposed while this much time passes, with their times in milliseconds from now. */
 function pass(driver: FakeDriver, millis: number, commits = true): { type: string; atMillis: number }[] {
   const proposed: { type: string; atMillis: number }[] = [];
   const start = driver.now;
@@ -40,7 +40,7 @@ function grant(driver: FakeDriver, users: number, ruleId?: string): void {
   driver.commitAll();
 }
 
-describe('a partition that nobody asks', () => {
+describe('a partition without requests', () => {
   it('forgets every key that is idle, with sweeps alone, and then proposes nothing', () => {
     const driver = leading({ windowMillis: 2_000 });
     grant(driver, 20_000);
@@ -55,7 +55,7 @@ describe('a partition that nobody asks', () => {
     expect(pass(driver, HOUR_MILLIS)).toEqual([]);
   });
 
-  it('looks at expired request ids about once, and sweeps until all of them are gone', () => {
+  it('checks expired request ids about once, and sweeps until all of them are gone', () => {
     const driver = leading({ windowMillis: 2_000 });
     for (let i = 0; i < 6_000; i += 1) driver.ask({ userId: `user${i}`, requestId: `id${i}` });
     for (let turns = 0; turns < 3; turns += 1) driver.turn();
@@ -75,7 +75,7 @@ describe('a partition that nobody asks', () => {
     expect(checks).toBeLessThan(7_000);
   });
 
-  it('is never asked for more than a sweep in its pause', () => {
+  it('proposes at most one sweep in each pause', () => {
     const driver = leading({ windowMillis: 2_000 });
     grant(driver, 10_000);
     const times = pass(driver, 60_000).map(({ atMillis }) => atMillis);
@@ -84,7 +84,7 @@ describe('a partition that nobody asks', () => {
       expect(millis - times[i]!).toBeGreaterThanOrEqual(IDLE_SWEEP_MILLIS);
   });
 
-  it('proposes nothing while all its keys are live, and nothing if it never had any', () => {
+  it('proposes nothing while all its keys are live, or if it has none', () => {
     const driver = leading({ windowMillis: DAY_MILLIS });
     expect(pass(driver, HOUR_MILLIS)).toEqual([]);
     grant(driver, 5_000);
@@ -93,7 +93,7 @@ describe('a partition that nobody asks', () => {
     expect(driver.partition.stateBytes).toBe(stateBytes);
   });
 
-  it('looks once at live keys, and not again before the first of them can be idle', () => {
+  it('checks live keys once, and not again before the first of them can be idle', () => {
     const driver = leading({ windowMillis: HOUR_MILLIS });
     grant(driver, 1_000);
     driver.now += QUIET_MILLIS;
@@ -108,7 +108,7 @@ describe('a partition that nobody asks', () => {
     expect(housekeeping.check(600)).toBe(600);
   });
 
-  it('forgets what is idle between keys that are live', () => {
+  it('forgets idle keys between live ones', () => {
     const driver = leading({ windowMillis: DAY_MILLIS }, { windowMillis: 2_000 });
     grant(driver, 3_000);
     const live = driver.partition.stateBytes;
@@ -119,7 +119,7 @@ describe('a partition that nobody asks', () => {
     expect(pass(driver, HOUR_MILLIS)).toEqual([]);
   });
 
-  it('is woken rarely if one key after the other becomes idle', () => {
+  it('wakes up rarely if one key after the other becomes idle', () => {
     const driver = leading({ windowMillis: HOUR_MILLIS });
     for (let i = 0; i < 600; i += 1) {
       driver.decide(`user${i}`);
@@ -139,14 +139,14 @@ describe('a partition that nobody asks', () => {
     expect(driver.partition.stats()).toEqual({ keys: 0, grants: 0, requestIds: 0, customers: 0 });
   });
 
-  it('leaves a block without an end alone', () => {
+  it('keeps a block without an end', () => {
     const driver = leading({ windowMillis: 1_000 });
     driver.decide({ ask: 'customer', userId: 'bob', action: { type: 'block', isBlocked: true } });
     expect(pass(driver, DAY_MILLIS)).toEqual([]);
   });
 });
 
-describe('sweeps that nobody asked for', () => {
+describe('sweeps that no request causes', () => {
   it('wait while entries come: grants sweep themselves', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 2_000);
@@ -157,7 +157,7 @@ describe('sweeps that nobody asked for', () => {
     expect(pass(driver, 10_000).length).toBeGreaterThan(0);
   });
 
-  it('come also if requests come now and then', () => {
+  it('come also between rare requests', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 10_000);
     for (let i = 0; i < 60; i += 1) {
@@ -167,7 +167,7 @@ describe('sweeps that nobody asked for', () => {
     expect(driver.partition.stats().keys).toBe(1);
   });
 
-  it('do not pile up if nothing is committed', () => {
+  it('are one at a time if nothing is committed', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 5_000);
     expect(pass(driver, 60_000, false).length).toBeLessThan(15);
@@ -176,7 +176,7 @@ describe('sweeps that nobody asked for', () => {
     expect(driver.partition.stateBytes).toBe(0);
   });
 
-  it("are a leader's to propose, and a new one begins by itself", () => {
+  it('are proposed by the leader only, and a new leader begins by itself', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 100);
     driver.follow();
@@ -187,7 +187,7 @@ describe('sweeps that nobody asked for', () => {
     expect(driver.partition.stateBytes).toBe(0);
   });
 
-  it('take no place on a disk that is nearly full', () => {
+  it('stop on a disk that is nearly full', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 100);
     driver.partition.setLowDisk(true);

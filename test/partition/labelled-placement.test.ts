@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 
 describe('copies on nodes with labels', () => {
-  it("are spread anew if the node that left named the zone of another node's host", () => {
+  it("are spread again if the node that left named the zone of another node's host", () => {
     const nodes = [
       { id: 1 },
       { id: 2, host: 'h', zone: 'a' },
@@ -25,7 +25,7 @@ describe('copies on nodes with labels', () => {
       expect(sharingOf(row, after)).toEqual([0, 0]);
   });
 
-  it('are also held by a replacement with other labels', () => {
+  it('are also placed on a replacement with other labels', () => {
     const before = ['a', 'a', 'a', 'b', 'c'].map((zone, i) => ({ id: i + 1, zone }));
     const unlabelled = before.map(({ id }) => ({ id }));
     const ring = foundingPlacement([1, 2, 3, 4, 5], 64, 3, hash);
@@ -55,8 +55,8 @@ const REPORTING_NOTHING: readonly ((id: number) => Labelled)[] = [
   (id) => ({ id }),
 ];
 
-describe('nodes whose labels distinguish nothing', () => {
-  it('are placed as before there were labels, byte for byte', () => {
+describe('nodes whose labels make no difference', () => {
+  it('are placed as nodes without labels, byte for byte', () => {
     for (const partitions of [1, 16, 100]) {
       for (const labelled of REPORTING_NOTHING) {
         const ids = [1, 2, 3, 4, 5];
@@ -77,7 +77,7 @@ describe('nodes whose labels distinguish nothing', () => {
     }
   });
 
-  it('are not moved by a label that does not change what they share', () => {
+  it('lose no copies through a label that does not change which hosts and zones are equal', () => {
     const table = foundingPlacement([1, 2, 3, 4], 32, 3, hash);
     const before = [1, 2, 3, 4].map((id) => ({ id }));
     const after = before.map(({ id }) => ({ id, host: `h${id}`, zone: 'z' }));
@@ -112,7 +112,7 @@ describe('nodes in three zones', () => {
     },
   );
 
-  it('take a fourth node each and move no more than its part', () => {
+  it('can each get a fourth node, and no more than its part moves', () => {
     const table = founded(9, 256);
     const after = [...nodes(9), { id: 10, zone: 'z0' }];
     const next = placementAfter({ before: nodes(9), table, after, settled: table }, hash);
@@ -136,7 +136,7 @@ describe('nodes in three zones', () => {
     expect(next).toEqual(table.map((row) => row.map((id) => (id === 4 ? 10 : id))));
   });
 
-  it('move little while they are labelled one after the other', () => {
+  it('move few copies while they are labelled one after the other', () => {
     const ids = nodes(9).map(({ id }) => id);
     let table: PlacementTable = foundingPlacement(ids, 256, 3, hash);
     let before: Labelled[] = ids.map((id) => ({ id }));

@@ -1,9 +1,9 @@
-/** What happens to waiting requests when a leader loses its leadership. */
+/** Tests the answers of waiting requests when a leader loses its leadership. */
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, restoreAt } from './fake-driver.ts';
 
 describe('losing the leadership', () => {
-  it('fails what was not proposed, and leaves what was proposed to the log', () => {
+  it('fails requests that were not proposed, and leaves the proposed ones to the log', () => {
     const driver = FakeDriver.leading();
     const proposed = driver.ask('ada');
     driver.turn();
@@ -17,7 +17,7 @@ describe('losing the leadership', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('and the replica with it, leaves nobody waiting: whoever leads now may hold the entry, and tells this node nothing', () => {
+  it('and the replica with it, answers all requests as unknown: the new leader may hold the entry', () => {
     const driver = FakeDriver.leading();
     const answers = driver.ask('ada');
     driver.turn();
@@ -27,7 +27,7 @@ describe('losing the leadership', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('an entry that was overwritten answers that it was never proposed', () => {
+  it('answers the requests of an overwritten entry as never proposed', () => {
     const driver = FakeDriver.leading();
     const answers = [driver.ask('ada'), driver.ask({ userId: 'bob', requestId: 'r' })];
     driver.turn();
@@ -39,7 +39,7 @@ describe('losing the leadership', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('an entry covered by a snapshot has an unknown outcome', () => {
+  it('answers the requests of an entry that a snapshot covers as unknown', () => {
     const driver = FakeDriver.leading();
     const answers = driver.ask('ada');
     const entry = driver.turn();
@@ -53,8 +53,8 @@ describe('losing the leadership', () => {
   });
 
   it.each([
-    ['in its term has an unknown outcome: whoever leads now may hold it', 0, 'unknown_outcome', true],
-    ['of a later term is nowhere: terms do not decrease along a log', 1, 'no_leader', false],
+    ['in its term has an unknown outcome: the new leader may hold it', 0, 'unknown_outcome', true],
+    ['in a later term is lost: terms do not decrease along a log', 1, 'no_leader', false],
   ] as const)('an entry behind a snapshot that ends %s', (_, later, reason, proposed) => {
     const driver = FakeDriver.leading();
     driver.ask('ada');
@@ -70,16 +70,16 @@ describe('losing the leadership', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('twice, with entries of both terms at the same index: every request is answered, and no count leaks', () => {
+  it('twice, with entries of both terms at the same index, answers every request and leaves every count at 0', () => {
     const driver = FakeDriver.leading();
-    // Term 1: three entries that reach nobody.
+    // Term 1: three entries that reach no other node.
     const first = [driver.ask('ada'), [], []];
     driver.turn();
     first[1] = driver.ask('bob');
     driver.turn();
     first[2] = driver.ask('cy');
     driver.turn();
-    // Another leader's no-op takes the first place; then this node leads again and proposes at the third.
+    // Another leader's no-op replaces the first entry; then this node leads again and proposes the third.
     driver.follow(2);
     driver.overwrite(1);
     driver.lead();
@@ -92,14 +92,14 @@ describe('losing the leadership', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('a retry does not wait for an attempt that the log has lost', () => {
+  it('does not make a retry wait for an attempt that the log has lost', () => {
     const driver = FakeDriver.leading();
     driver.ask('ada');
     driver.turn();
     const request = { userId: 'bob', requestId: 'r' };
     driver.ask(request);
     driver.turn();
-    // Another leader replaced both entries by one; nothing stands where bob's was.
+    // Another leader replaced both entries by one; there is no entry at bob's index.
     driver.follow(2);
     driver.overwrite(1);
     driver.lead();
@@ -110,7 +110,7 @@ describe('losing the leadership', () => {
     expect(retry.map(allowed)).toEqual([true]);
   });
 
-  it('reports leaders only when they change or are elected again', () => {
+  it('reports the leader only when it changes or is elected again', () => {
     const driver = new FakeDriver();
     driver.follow(2);
     driver.partition.statusChanged({ isLeader: false, term: driver.term, leader: 2 });

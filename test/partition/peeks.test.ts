@@ -1,11 +1,11 @@
-/** Which node may answer a peek, and that a peek leaves no trace. */
+/** Which node may answer a peek, and that a peek changes nothing. */
 import { describe, expect, it } from 'vitest';
 import { FakeDriver, tableOf } from './fake-driver.ts';
 
 const PEEK = { ask: 'peek', userId: 'ada' } as const;
 
-describe('a look', () => {
-  it('is answered by the leader, from what it has applied, without an entry', () => {
+describe('a peek', () => {
+  it('is answered by the leader from its state, without an entry', () => {
     const driver = FakeDriver.leading();
     driver.decide('ada');
     const { lastIndex } = driver;
@@ -20,7 +20,7 @@ describe('a look', () => {
     expect([driver.lastIndex, driver.partition.waitingCount]).toEqual([lastIndex, 0]);
   });
 
-  it('waits until a quorum confirms its leader, and reports what was applied by then', () => {
+  it('waits until a quorum confirms its leader, and reports the state at that time', () => {
     const driver = FakeDriver.leading();
     driver.confirmsReads = false;
     const answers = driver.ask(PEEK);
@@ -31,7 +31,7 @@ describe('a look', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('gets no answer from a leader that no quorum confirms, and looks for another one', () => {
+  it('gets no answer from a leader that no quorum confirms, and is sent to another one', () => {
     const driver = FakeDriver.leading();
     driver.confirmsReads = false;
     const answers = driver.ask(PEEK);
@@ -50,7 +50,7 @@ describe('a look', () => {
     expect(driver.ask(PEEK)).toEqual([{ kind: 'notLeader', leader: 3, term: driver.term }]);
   });
 
-  it('waits for what former leaders decided', () => {
+  it('waits until the entries of former leaders are applied', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
     // Granted by a former leader, committed, but not applied here.
     driver.ask('ada');
@@ -63,7 +63,7 @@ describe('a look', () => {
     expect(answers).toMatchObject([{ kind: 'keyStatus', keyStatus: { limits: [{ remaining: 0 }] } }]);
   });
 
-  it('gets the new leader if the leadership is lost before', () => {
+  it('is answered with the new leader if this one loses its leadership before', () => {
     const driver = FakeDriver.leading();
     driver.lead();
     const answers = driver.ask(PEEK);

@@ -28,7 +28,7 @@ type Change =
   | { readonly kind: 'leave'; readonly at: number }
   | { readonly kind: 'label'; readonly at: number; readonly zone: number; readonly host: number };
 
-/** 0: no label. Few names, so that nodes share them. */
+/** 0: no label. Few names, so that several nodes have the same. */
 const zone = fc.nat(3);
 const host = fc.nat(4);
 const at = fc.nat(100);
@@ -63,7 +63,7 @@ interface Step {
   readonly copies: number;
 }
 
-/** Runs through a history, change by change. */
+/** Returns the steps of a history, one for each change. */
 function replay({ nodes: drawn, copies: wanted, changes }: History, partitions: number): Step[] {
   const copies = Math.min(wanted, drawn.length);
   const ids = drawn.map((_, i) => i + 1);
@@ -92,17 +92,17 @@ function replay({ nodes: drawn, copies: wanted, changes }: History, partitions: 
   return steps;
 }
 
-/** One node joined, left or got other labels, and no other node's relations changed. */
+/** True if one node joined, left or got other labels, and no other node's relations changed. */
 function isOfOneNode(before: readonly Labelled[], after: readonly Labelled[]): boolean {
   const ids = [...new Set([...before, ...after].map(({ id }) => id))];
-  return ids.filter((id) => standsAt(id, before) !== standsAt(id, after)).length <= 1;
+  return ids.filter((id) => locationOf(id, before) !== locationOf(id, after)).length <= 1;
 }
 
 function difference(some: readonly Labelled[], others: readonly Labelled[]): number[] {
   return some.map(({ id }) => id).filter((id) => !others.some((other) => other.id === id));
 }
 
-function standsAt(id: number, nodes: readonly Labelled[]): string {
+function locationOf(id: number, nodes: readonly Labelled[]): string {
   const node = nodes.find((each) => each.id === id);
   return node === undefined ? 'nowhere' : `${node.host} in ${zoneOf(id, nodes)}`;
 }
@@ -112,13 +112,13 @@ function checkLeft(table: PlacementTable, next: PlacementTable, gone: readonly n
   expect(moved).toEqual(table.map((row) => row.filter((id) => gone.includes(id)).length));
 }
 
-/** A copy may pass through another node if the row could not share as little otherwise. */
+/** A copy may move to a node that did not change if the row could not be spread as well otherwise. */
 function checkJoined(before: ReadonlyMap<number, number>, after: ReadonlyMap<number, number>): void {
   expect([...after].filter(([id, load]) => load > (before.get(id) ?? 0))).toEqual([]);
 }
 
 describe('copies on nodes with labels', () => {
-  it('share as few hosts, then as few zones, as any choice of nodes, after any history', () => {
+  it('have as few hosts, then as few zones in common as any choice of nodes allows, after any history', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { after, next, copies } of replay(drawn, 12)) {
@@ -134,7 +134,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('are held as evenly as rows that share so little can be', () => {
+  it('are spread over the nodes as evenly as such rows allow', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         // All placements of more nodes would take minutes.
@@ -149,7 +149,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('leave no node in a new cluster that could hand one to a node with two less', () => {
+  it('are even in a new cluster: no node could give one to a node that has two fewer', () => {
     fc.assert(
       fc.property(history, fc.constantFrom(12, 48), ({ nodes: drawn, copies: wanted }, partitions) => {
         const [{ after, next }] = replay({ nodes: drawn, copies: wanted, changes: [] }, partitions) as [Step];
@@ -189,7 +189,7 @@ describe('copies on nodes with labels', () => {
             part,
             tooMany.reduce((sum, copy) => sum + copy, 0),
           );
-          // One of each such row, and for the loads a part or what nodes have beyond theirs, and one for each.
+          // One copy of each such row, and for the loads a node's part or the copies beyond it, and one for each.
           expect(movedBetween(table, next)).toBeLessThanOrEqual(mustMove + forLoads + after.length);
           if (!isOfOneNode(before, after)) continue;
           const each = next.map((row, i) => movedBetween([table[i] ?? []], [row]));
@@ -207,7 +207,7 @@ describe('copies on nodes with labels', () => {
           const [came, gone] = [difference(after, before), difference(before, after)];
           const others = after.filter(({ id }) => !came.includes(id));
           if (came.length + gone.length !== 1) continue;
-          if (others.some(({ id }) => standsAt(id, before) !== standsAt(id, after))) continue;
+          if (others.some(({ id }) => locationOf(id, before) !== locationOf(id, after))) continue;
           if (gone.length > 0) checkLeft(table, next, gone);
           else checkJoined(loadsOf(table, others), loadsOf(next, others));
         }

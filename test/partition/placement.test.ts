@@ -89,14 +89,14 @@ describe('a placement', () => {
     expect(() => foundingPlacement([], 4, 3, hash)).toThrow('placement needs at least one node');
   });
 
-  it('leaves group 0 to the cluster itself', () => {
+  it('has no row for group 0', () => {
     expect([groupOfPartition(0), groupOfPartition(15)]).toEqual([1, 16]);
   });
 });
 
 describe('the load of a node', () => {
   it.each(PARTITION_COUNTS)(
-    'of three with three copies is even: all hold, none leads more than its part of %i',
+    'of three with three copies is even: each holds all %i partitions, and none leads more than its part',
     (partitions) => {
       const { held, led } = loadsOf(place(3, partitions, 3), 3);
       expect(held).toEqual([partitions, partitions, partitions]);
@@ -104,7 +104,7 @@ describe('the load of a node', () => {
     },
   );
 
-  it('is its part, rounded, for every number of nodes, partitions and copies', () => {
+  it('is its part, rounded, for any number of nodes, partitions and copies', () => {
     for (let nodeCount = 1; nodeCount <= 9; nodeCount += 1) {
       for (let replicas = 1; replicas <= Math.min(7, nodeCount); replicas += 1) {
         for (const partitions of PARTITION_COUNTS) {
@@ -120,7 +120,7 @@ describe('the load of a node', () => {
 
 describe('a change of the nodes', () => {
   it.each([6, 10, 16, 17, 64, 100, 256, 1_024])(
-    'moves no more than it has to, of %i partitions, and leaves the loads even',
+    'moves no more of %i partitions than necessary, and leaves the loads even',
     (partitions) => {
       for (const seed of seeds(partitions > 100 ? 2 : 8)) {
         try {
@@ -140,7 +140,7 @@ describe('a change of the nodes', () => {
     }
   });
 
-  it('follows the ring: a joining node takes partitions that meet it early, a leaving node gives to the next one', () => {
+  it('follows the ring: a joining node takes partitions just before it, a leaving node gives its own to the next one', () => {
     const before = place(6, 64, 3);
     const order = (nodeCount: number, partition: number): number[] =>
       new Ring(nodesTo(nodeCount), hash).orderOf(partition).map((at) => at + 1);
@@ -159,13 +159,13 @@ describe('a change of the nodes', () => {
     expect(given.filter(isNext).length).toBeGreaterThan(given.length / 2);
   });
 
-  it('that is taken back before anything has moved moves nothing', () => {
+  it('that is reverted before anything has moved moves nothing', () => {
     for (const partitions of [16, 64, 1_024]) {
       const settled = place(5, partitions, 3);
       const joined = nextPlacement(settled, nodesTo(5), { joins: 6 });
       const after = nextPlacement(joined, nodesTo(6), { leaves: 6, settled });
       expect(after.map((row) => new Set(row))).toEqual(settled.map((row) => new Set(row)));
-      // Nor does the lead of more than a few.
+      // And the leadership of only a few moves.
       const led = after.filter(([leader], i) => leader !== settled[i]?.[0]).length;
       expect(led).toBeLessThanOrEqual(Math.ceil(partitions / 20));
     }
@@ -178,7 +178,7 @@ describe('a change of the nodes', () => {
     expect(before).toEqual(place(5, 16, 3));
   });
 
-  it('leaves a partition with a single copy on its new node, which leads it', () => {
+  it('moves a partition with a single copy to its new node, which leads it', () => {
     const before = place(4, 16, 1);
     const after = nextPlacement(before, nodesTo(4), { leaves: 3 });
     expect(after.filter((row, i) => row[0] !== before[i]?.[0])).toHaveLength(
@@ -198,8 +198,8 @@ const NODES_TESTED_MAX = 12;
 const CHANGES = 25;
 
 /**
- * Starts with a ring placement and runs through nodes that join, leave and are replaced. Returns how many changes there
- * were.
+ * Starts with a ring placement and runs through nodes that join, leave and are replaced. Returns the number of changes
+ * made.
  */
 function changeManyTimes(random: Random, partitions: number): number {
   const replicas = random.pick([1, 2, 3, 3, 3, 5, 7]);
@@ -243,7 +243,7 @@ function checkMoves(
     expect(gained.map((nodes) => nodes.length)).toEqual(before.map((row) => (row.includes(leaves) ? 1 : 0)));
     return;
   }
-  // Its part in whole replicas, and no other node gets anything.
+  // The joining node gets its part in whole replicas, and no other node gets anything.
   const fraction = before.flat().length / nodeCount;
   expect(gained.flat().length).toBeLessThanOrEqual(Math.ceil(fraction));
   expect(gained.flat().length).toBeGreaterThanOrEqual(Math.floor(fraction));
@@ -268,7 +268,7 @@ function checkSound(table: PlacementTable, nodes: readonly number[], replicas: n
     row.length === replicas && new Set(row).size === replicas && row.every((node) => nodes.includes(node));
   expect(table.filter((row) => !isSound(row))).toEqual([]);
   const most = (load: (node: number) => number): number => Math.max(...nodes.map(load));
-  // Measured: sometimes one above the part, up to 100 partitions.
+  // Measured up to 100 partitions: sometimes one more than its part.
   const held = most((node) => table.filter((row) => row.includes(node)).length);
   expect(held).toBeLessThanOrEqual(Math.ceil((table.length * replicas) / nodes.length) + 1);
   const led = most((node) => table.filter((row) => row[0] === node).length);

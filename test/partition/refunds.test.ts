@@ -26,7 +26,7 @@ describe('a refund', () => {
     expect(allowed(driver.decide('ada'))).toBe(true);
   });
 
-  it('comes after the request that it refunds, wherever that waits', () => {
+  it('comes after the request that it refunds, which may still wait', () => {
     const driver = FakeDriver.leading(ONE);
     const answers = [driver.ask(GRANT), driver.ask(REFUND)];
     driver.turn();
@@ -68,7 +68,7 @@ describe('a refund', () => {
       ]);
   });
 
-  it('that another leader has made is not undone by a grant that this one heard of late', () => {
+  it('of another leader is not undone by a grant that this leader applies late', () => {
     const driver = FakeDriver.leading(ONE);
     const first = driver.ask(GRANT);
     const entry = driver.turn();
@@ -85,7 +85,7 @@ describe('a refund', () => {
     expect(retry).toEqual([{ kind: 'unavailable', reason: 'no_leader', proposed: false }]);
   });
 
-  it('is refused like a request if nothing can be proposed', () => {
+  it('is refused like any request if nothing can be proposed', () => {
     const driver = FakeDriver.leading({ ...ONE, partition: { pendingMax: 1 } });
     driver.partition.setLowDisk(true);
     expect(driver.ask(REFUND)).toEqual([{ kind: 'unavailable', reason: 'low_disk', proposed: false }]);
@@ -94,7 +94,7 @@ describe('a refund', () => {
     expect(driver.ask(REFUND)).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
   });
 
-  it('is one of few in an entry, and nothing overtakes it', () => {
+  it('is in one entry with few others, and no later request overtakes it', () => {
     const driver = FakeDriver.leading(ONE);
     for (let i = 0; i < 40; i += 1) driver.ask({ ...REFUND, userId: `user${i}` });
     driver.ask('last');
@@ -103,7 +103,7 @@ describe('a refund', () => {
     expect(entries[2]?.at(-1)).toBe('last');
   });
 
-  it('is one of so many that wait, whoever else asks: more are refused until some are in the log', () => {
+  it('waits with a bounded number of others: more are refused until some are in the log', () => {
     const driver = FakeDriver.leading(ONE);
     const refund = (i: number) => driver.ask({ ...REFUND, userId: `user${i}` });
     const overloaded = [{ kind: 'unavailable', reason: 'overloaded', proposed: false }];

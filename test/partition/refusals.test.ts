@@ -20,7 +20,7 @@ describe('requests that cannot be decided under the rules', () => {
     expect(driver.turn()).toBeUndefined();
   });
 
-  it('the latest timestamp that is accepted is relative to the later of group time and wall clock', () => {
+  it('are accepted up to a timestamp relative to the later of group time and wall clock', () => {
     const own = FakeDriver.leading({ table: tableOf(1, { clock: 'request' }) });
     const latest = START + PARTITION_DEFAULTS.maxAheadMillis;
     expect(allowed(own.decide({ userId: 'u', timestampMillis: latest }))).toBe(true);
@@ -31,7 +31,7 @@ describe('requests that cannot be decided under the rules', () => {
     expect(allowed(own.decide({ userId: 'w', timestampMillis: latest }))).toBe(true);
   });
 
-  it('a rule with limit 0 denies instead of complaining about the cost', () => {
+  it('are denied, not invalid, under a rule with limit 0', () => {
     expect(allowed(driver.decide({ userId: 'u', ruleId: 'never', cost: 9 }))).toBe(false);
   });
 });

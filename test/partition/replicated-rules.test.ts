@@ -1,4 +1,4 @@
-/** Rules come from the log: which leader proposes them, and what they decide. */
+/** Rules come from the log: which leader proposes them, and which requests they decide. */
 import { describe, expect, it } from 'vitest';
 import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
 import { allowed, FakeDriver, proposedTypes, START, tableOf } from './fake-driver.ts';
@@ -14,7 +14,7 @@ describe('rules', () => {
     driver.lead();
     expect(driver.requested).toBe(1);
     expect(proposedTypes(driver)).toEqual(['rules']);
-    // It never committed: the next term tries again.
+    // The entry never committed: the next term tries again.
     driver.follow(2);
     driver.overwrite(1);
     driver.lead();
@@ -31,7 +31,7 @@ describe('rules', () => {
     expect(proposedTypes(driver)).toEqual(['rules']);
   });
 
-  it('that raft refused ask for a place again when an entry is applied, not at once: nothing would ever be applied', () => {
+  it('that raft refused are proposed again when an entry is applied, not at once: that would block all other work', () => {
     const driver = FakeDriver.leading();
     driver.partition.wantRules(tableOf(2, {}));
     const answers = driver.ask('ada');
@@ -82,7 +82,7 @@ describe('rules', () => {
     expect(proposedTypes(driver)).toEqual(['rules']);
   });
 
-  it('that are not applied yet do not appear in answers: the version that decided does', () => {
+  it('that are not applied yet do not appear in answers: those report the version that decided', () => {
     const driver = FakeDriver.leading({ table: tableOf(3, { limit: 1 }) });
     expect(driver.decide('ada')).toMatchObject({ decision: { allowed: true, rulesVersion: 3 } });
     expect(driver.decide('ada')).toMatchObject({ decision: { allowed: false, rulesVersion: 3 } });
@@ -112,7 +112,7 @@ describe('rules', () => {
     expect(driver.ask({ userId: 'ada', matchedBy: 1 })).toEqual([changed]);
   });
 
-  it('that are older than those that found a request say nothing of it, also not whether it was granted before', () => {
+  it("that are older than the request's do not decide it, and do not report an earlier grant of it either", () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     const newer = { userId: 'ada', requestId: 'r1', matchedBy: 2, askedDigest: 1 } as const;
     const recalled = { ...newer, ifRemembered: true } as const;
@@ -130,7 +130,7 @@ describe('rules', () => {
     expect([before, recalledAnswer]).toMatchObject([[{ decision: { allowed: true } }], [{ isRepeat: true }]]);
   });
 
-  it('that are applied do not refuse a request whose limits were found by those behind them in the log', () => {
+  it('that are applied do not refuse a request that was matched by newer rules in the log', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
     for (let i = 0; i < 2; i += 1) driver.decide('ada');
     driver.partition.wantRules(tableOf(2, { limit: 3 }));
@@ -144,7 +144,7 @@ describe('rules', () => {
     expect(allowed(driver.decide({ userId: 'ada', matchedBy: 2 }))).toBe(true);
   });
 
-  it('a change keeps what was granted, and decides everything after it', () => {
+  it('that replace others keep all grants, and decide every request after them', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     for (let i = 0; i < 3; i += 1) driver.decide('ada');
     const follower = new FakeDriver({ table: tableOf(2, { limit: 4 }) });
@@ -159,7 +159,7 @@ describe('rules', () => {
 });
 
 describe('replicas', () => {
-  it('that applied the same entries are equal, regardless of the leaders', () => {
+  it('that applied the same entries are equal, under any leaders', () => {
     const driver = FakeDriver.leading();
     for (let i = 0; i < 50; i += 1) {
       driver.decide({ userId: `u${i % 7}`, ...(i % 3 === 0 && { requestId: `r${i % 12}` }) });

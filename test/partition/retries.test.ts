@@ -10,21 +10,21 @@ function attemptOf(attempt: number): AllowRequest {
 describe('retries with a request id', () => {
   const again = { userId: 'ada', requestId: 'r1' };
 
-  it('join the attempt that waits, and get the same answer, charged once', () => {
+  it('join the waiting attempt, and get the same answer, charged once', () => {
     const driver = FakeDriver.leading();
     const answers = [driver.ask(again), driver.ask(again)];
     expect(usersOf(driver.turn())).toEqual(['ada']);
-    // An attempt in the log may be committed already, and refunded by another leader. A place after it finds out.
+    // An attempt in the log may be committed already, and refunded by another leader. A later entry finds out.
     answers.push(driver.ask(again), driver.ask(again));
     expect(usersOf(driver.turn())).toEqual(['ada']);
     driver.commitAll();
     expect(answers.map((list) => list.length)).toEqual([1, 1, 1, 1]);
     expect(new Set(answers.map(([answer]) => JSON.stringify(answer))).size).toBe(1);
-    // Two more fit, so only one was charged.
+    // Two more are granted, so only one was charged.
     expect([1, 2, 3].map(() => allowed(driver.decide('ada')))).toEqual([true, true, false]);
   });
 
-  it('of other attempts learn that the grant is not theirs: they have reservations of their own to give back', () => {
+  it('with another attempt number learn that the grant is not theirs: they must give back their own reservations', () => {
     const driver = FakeDriver.leading();
     const [first, second, same] = [1, 2, 1].map((attempt) => driver.ask(attemptOf(attempt)));
     driver.turn();
@@ -36,7 +36,7 @@ describe('retries with a request id', () => {
     expect(same).toEqual(first);
   });
 
-  it('get the remembered answer by the log once the attempt is decided, and charge nothing', () => {
+  it('get the remembered answer through the log once the attempt is decided, and charge nothing', () => {
     const driver = FakeDriver.leading();
     const first = driver.decide(again);
     driver.decide('ada');
@@ -50,7 +50,7 @@ describe('retries with a request id', () => {
     expect(driver.decide(again)).toEqual(first);
   });
 
-  it('get no answer from a leader whose log is not committed any more', () => {
+  it('get no answer from a leader that can no longer commit', () => {
     const driver = FakeDriver.leading();
     driver.decide(again);
     const reported = driver.ask(again);
@@ -74,7 +74,7 @@ describe('retries with a request id', () => {
     for (const [answer] of answers) expect(allowed(answer)).toBe(true);
   });
 
-  it('a retry of a denied request is a new question', () => {
+  it('of a denied request are decided again', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
     driver.decide('ada');
     expect(allowed(driver.decide(again))).toBe(false);
@@ -83,7 +83,7 @@ describe('retries with a request id', () => {
     expect(allowed(driver.decide(again))).toBe(true);
   });
 
-  it('that wait are bounded', () => {
+  it('are bounded in number while they wait', () => {
     const driver = FakeDriver.leading();
     const answers = Array.from({ length: 100 }, () => driver.ask(again));
     const refused = answers.filter(([answer]) => answer?.kind === 'unavailable');
@@ -108,7 +108,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     ],
   ];
 
-  it.each(others)('is a conflict that names what differs: %s', (field, other, message) => {
+  it.each(others)('is a conflict that names the field that differs: %s', (field, other, message) => {
     const driver = FakeDriver.leading({ table });
     const granted = driver.decide(first);
     expect(driver.decide(other)).toEqual({
@@ -133,7 +133,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     for (const reported of others) expect(reported).toMatchObject([{ kind: 'conflict', field }]);
   });
 
-  it('is not refused because of another one in flight if the log already has this very request', () => {
+  it('is not refused because of another one in flight if the log already has the same request', () => {
     const elsewhere = FakeDriver.leading({ table });
     elsewhere.ask(first);
     const entry = elsewhere.turn();
@@ -149,7 +149,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     expect(other).toMatchObject([{ kind: 'conflict', field: 'cost' }]);
   });
 
-  it.each(others)('is refused by the log if the first got there under another leader: %s', (field, other) => {
+  it.each(others)('is refused by the log if another leader logged the first: %s', (field, other) => {
     const elsewhere = FakeDriver.leading({ table });
     elsewhere.ask(first);
     const entry = elsewhere.turn();
@@ -162,7 +162,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     expect(answers).toMatchObject([{ kind: 'conflict', field }]);
   });
 
-  it('is reported even if these rules could not decide it at all', () => {
+  it('is a conflict even if the rules could not decide the request', () => {
     const driver = FakeDriver.leading({ table });
     driver.decide(first);
     expect(driver.decide({ ...first, cost: 10 })).toMatchObject({ kind: 'conflict', field: 'cost' });

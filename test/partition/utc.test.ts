@@ -1,16 +1,16 @@
-/** A leader logs how far group time is behind the wall clocks of a majority if that is more than a second. */
+/** A leader logs the lag of group time behind the wall clocks of a majority if it exceeds a second. */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { UTC_LAG_MILLIS_MAX } from '../../src/partition/own-proposals.ts';
 import { FakeDriver, START } from './fake-driver.ts';
 
-/** What the leader proposes after it was given this time. */
-function saidAt(driver: FakeDriver, utcMillis: number): unknown {
+/** The leader's proposals after it got this time. */
+function proposedAt(driver: FakeDriver, utcMillis: number): unknown {
   driver.requested = 0;
   driver.partition.followUtc(utcMillis);
   const entry = driver.turn();
   if (driver.requested !== (entry === undefined ? 0 : 1))
-    throw new Error('a place is asked for where one is needed');
+    throw new Error('the partition must ask for a turn exactly if it proposes');
   return entry && decodeCommand(entry.data);
 }
 
@@ -19,29 +19,30 @@ describe('a leader', () => {
     const driver = FakeDriver.leading();
     driver.now = 5_000;
     const utcMillis = START + 5_000;
-    for (const lag of [-1e9, 0, UTC_LAG_MILLIS_MAX]) expect(saidAt(driver, utcMillis + lag)).toBeUndefined();
+    for (const lag of [-1e9, 0, UTC_LAG_MILLIS_MAX])
+      expect(proposedAt(driver, utcMillis + lag)).toBeUndefined();
     const said = { type: 'utc', aheadMillis: UTC_LAG_MILLIS_MAX + 1 };
-    expect(saidAt(driver, utcMillis + UTC_LAG_MILLIS_MAX + 1.75)).toEqual(said);
+    expect(proposedAt(driver, utcMillis + UTC_LAG_MILLIS_MAX + 1.75)).toEqual(said);
     driver.commitAll();
     expect(driver.partition.utcMillis).toBe(utcMillis + UTC_LAG_MILLIS_MAX + 1);
     for (const lag of [0, 2 * UTC_LAG_MILLIS_MAX + 1])
-      expect(saidAt(driver, utcMillis + lag)).toBeUndefined();
-    expect(saidAt(driver, utcMillis + 2 * UTC_LAG_MILLIS_MAX + 2)).toMatchObject({ type: 'utc' });
+      expect(proposedAt(driver, utcMillis + lag)).toBeUndefined();
+    expect(proposedAt(driver, utcMillis + 2 * UTC_LAG_MILLIS_MAX + 2)).toMatchObject({ type: 'utc' });
   });
 
-  it('tries again a second later if it found no place in the log', () => {
+  it('tries again a second later if its proposal was refused', () => {
     const driver = FakeDriver.leading();
     driver.refusesNext = true;
     driver.partition.followUtc(START + 9_000);
     expect(driver.turn()).toBeUndefined();
     expect(driver.turn()).toBeUndefined();
-    expect(saidAt(driver, START + 10_000)).toEqual({ type: 'utc', aheadMillis: 10_000 });
+    expect(proposedAt(driver, START + 10_000)).toEqual({ type: 'utc', aheadMillis: 10_000 });
   });
 
   it('never logs a time that no wall clock can show', () => {
     const driver = FakeDriver.leading();
     for (const utcMillis of [Infinity, Number.MAX_SAFE_INTEGER])
-      expect(saidAt(driver, utcMillis)).toBeUndefined();
+      expect(proposedAt(driver, utcMillis)).toBeUndefined();
   });
 
   it('continues with the waiting requests', () => {
@@ -55,23 +56,23 @@ describe('a leader', () => {
     expect(answers).toMatchObject([{ kind: 'decision' }]);
   });
 
-  it('logs nothing close to a full disk, nor before it has applied what was decided before', () => {
+  it('logs nothing close to a full disk, nor before it has applied the entries of former leaders', () => {
     const driver = FakeDriver.leading();
     driver.partition.setLowDisk(true);
-    expect(saidAt(driver, START + 9_000)).toBeUndefined();
+    expect(proposedAt(driver, START + 9_000)).toBeUndefined();
     driver.partition.setLowDisk(false);
     driver.follow();
     driver.lead();
-    expect(saidAt(driver, START + 9_000)).toBeUndefined();
+    expect(proposedAt(driver, START + 9_000)).toBeUndefined();
     driver.commitAll();
-    expect(saidAt(driver, START + 9_000)).toMatchObject({ type: 'utc' });
+    expect(proposedAt(driver, START + 9_000)).toMatchObject({ type: 'utc' });
   });
 });
 
 describe('a follower', () => {
-  it('says nothing', () => {
+  it('proposes nothing', () => {
     const driver = FakeDriver.leading();
     driver.follow();
-    expect(saidAt(driver, START + 9_000)).toBeUndefined();
+    expect(proposedAt(driver, START + 9_000)).toBeUndefined();
   });
 });

@@ -11,7 +11,8 @@ import { storedLog } from './stored-log.ts';
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
 
 /**
- * Node 1 leads in touch with node 3, which needs a snapshot; node 2, which has all, hears it no more unless `isWhole`.
+ * Node 1 leads in touch with node 3, which needs a snapshot; node 2, which has all entries, hears it no more unless
+ * `isWhole`.
  */
 function leftBehind(isWhole: boolean): Network {
   const network = new Network({ nodes: 3, snapshotEvery: 5, keepEntries: 2 });
@@ -24,7 +25,7 @@ function leftBehind(isWhole: boolean): Network {
   return network;
 }
 
-/** So many snapshots of node 1 come to this end. */
+/** Reports this end for the first `times` snapshots that node 1 sends. */
 function end(network: Network, times: number, fate: SnapshotFate): void {
   for (let ended = 0, ticks = 0; ended < times && ticks < 20 * electionTicks; ticks += 1) {
     network.tickAll(1);
@@ -36,7 +37,7 @@ function end(network: Network, times: number, fate: SnapshotFate): void {
 }
 
 describe('a leader whose snapshots a follower refuses', () => {
-  it('steps down where it has no quorum without that one, and lets others try first', () => {
+  it('steps down if it has no quorum without that follower, and lets others campaign first', () => {
     const network = leftBehind(false);
     end(network, 2, 'refused');
     network.tickAll(4 * electionTicks);
@@ -47,14 +48,14 @@ describe('a leader whose snapshots a follower refuses', () => {
     expect(network.node(3).machine).toEqual(network.node(2).machine);
   });
 
-  it('goes on where it has a quorum without that one', () => {
+  it('goes on if it has a quorum without that follower', () => {
     const network = leftBehind(true);
     end(network, 5, 'refused');
     network.tickAll(4 * electionTicks);
     expect(network.status(1)).toMatchObject({ role: 'leader', term: 1 });
   });
 
-  it('goes on where one was refused, or many broke on their way', () => {
+  it('goes on if one was refused, or many broke on their way', () => {
     const network = leftBehind(false);
     end(network, 1, 'refused');
     end(network, 5, 'broken');
@@ -109,7 +110,7 @@ describe('check-quorum', () => {
     network.act(2, (core) => core.step(vote));
     expect(network.sent).toEqual([]);
     expect(network.status(2)).toMatchObject({ term: 1, leader: 1 });
-    // The leader itself does not listen either.
+    // The leader itself ignores the request too.
     network.act(1, (core) => core.step({ ...vote, to: 1 }));
     expect(network.status(1)).toMatchObject({ role: 'leader', term: 1 });
     // Once the leader is silent for the minimum timeout, the vote counts.
@@ -135,7 +136,7 @@ describe('check-quorum', () => {
     expect(network.node(3).machine).toEqual(network.node(1).machine);
   });
 
-  it('93: a candidate stuck in a later term, which nobody may vote for, is freed as well', () => {
+  it('93: a candidate stuck in a later term, for which no node may vote, is freed as well', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.commit(1, 'a');
@@ -243,7 +244,7 @@ describe('leadership transfer', () => {
     }
   });
 
-  it('17, 64: a node that is no voter does not campaign, not even when it is told to', () => {
+  it('17, 64: a node that is no voter does not campaign, not even when it is asked to', () => {
     for (const kind of ['demote', 'remove'] as const) {
       const network = new Network({ nodes: 3 });
       network.elect(1);
@@ -263,14 +264,14 @@ describe('leadership transfer', () => {
       network.isolate(3);
       network.tick(3, 5 * electionTicks);
       expect(network.status(3)).toMatchObject({ role: 'follower', term: 1 });
-      // It only refuses.
+      // It only refuses the request.
       expect(network.sent.filter(({ from }) => from === 3)).toEqual([
         { type: 'heartbeatResponse', from: 3, to: 1, term: 1, readRound: 0, isReluctant: true },
       ]);
     }
   });
 
-  it('98: a hand-over that arrives in a later term, or twice, starts no second election', () => {
+  it('98: a hand-over request that arrives in a later term, or twice, starts no second election', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.act(1, (core) => core.transferLeadership(2));

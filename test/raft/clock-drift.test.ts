@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest';
 import { Network } from './network.ts';
 
 const MINUTE_MILLIS = 60_000;
-/** Rounding, and what clocks that differ by 100 ppm can drift apart between two entries in these tests. */
+/** The error by rounding, and by the drift of 100 ppm between two entries in these tests. */
 const LEAD_MILLIS_MAX = 2;
 
-/** A grant by node 1 after a long term, its death, and a request at node 2: by how much is group time ahead? */
+/** A grant by node 1 after a long term, its death, and a request at node 2: returns by how much group time is ahead. */
 function leadAfter(network: Network, minutes: number, eachMinute: () => void): number {
   network.elect(1);
   network.commit(1, 'first');
@@ -27,12 +27,15 @@ function leadAfter(network: Network, minutes: number, eachMinute: () => void): n
 }
 
 describe('the group clock on machines of different speed', () => {
-  it.each([0, -100])('a follower that is not faster (%d ppm) takes over no lead', (driftPpm) => {
-    const network = new Network({ nodes: 3 });
-    network.invariants.leadMillisAllowed = LEAD_MILLIS_MAX;
-    network.node(2).driftPpm = driftPpm;
-    expect(leadAfter(network, 60, () => {})).toBeLessThanOrEqual(LEAD_MILLIS_MAX);
-  });
+  it.each([0, -100])(
+    'group time does not run ahead after a follower takes over that is not faster (%d ppm)',
+    (driftPpm) => {
+      const network = new Network({ nodes: 3 });
+      network.invariants.leadMillisAllowed = LEAD_MILLIS_MAX;
+      network.node(2).driftPpm = driftPpm;
+      expect(leadAfter(network, 60, () => {})).toBeLessThanOrEqual(LEAD_MILLIS_MAX);
+    },
+  );
 
   // If the larger estimate won within a term, a follower that runs fast would never be set right: at 100 ppm it
   // would gain 0.36 s an hour, and a failover would hand all of it out at once.
@@ -43,7 +46,7 @@ describe('the group clock on machines of different speed', () => {
     expect(leadAfter(network, 60, () => {})).toBeLessThanOrEqual(LEAD_MILLIS_MAX);
   });
 
-  // The same: the leader's line falls back, and the followers must not stay on the old one.
+  // Here the leader's estimate falls back, and the followers must not keep the old one.
   it('a leader whose machine is paused now and then is not left behind by its followers', () => {
     const network = new Network({ nodes: 3 });
     network.invariants.leadMillisAllowed = Number.POSITIVE_INFINITY;

@@ -10,12 +10,12 @@ import { ELECTION_TICKS, GROUP } from './driver/options.ts';
 import { messageOf } from './driver/parcel.ts';
 import { move, movedAway } from './moved-away.ts';
 
-/** In an election: as a candidate, or for one. */
+/** True if the message asks for votes or grants one. */
 function takesPart(message: Message): boolean {
   return message.type === 'preVote' || message.type === 'vote' || ('granted' in message && message.granted);
 }
 
-/** These reach only each other. */
+/** These nodes reach only each other. */
 async function expectNobodyElected(cluster: Cluster, nodes: readonly Node[]): Promise<void> {
   cluster.isolate(...nodes.map(({ id }) => id));
   for (let i = 0; i < 10 * ELECTION_TICKS; i += 1) {
@@ -40,10 +40,10 @@ async function replaced(cluster: Cluster, node: Node): Promise<void> {
 }
 
 describe('a replica that came back', () => {
-  it('elects nobody who slept while the group moved: it has forgotten what it helped to decide', async () => {
+  it('does not elect a node that slept while the group moved: it has forgotten the entries that it acknowledged', async () => {
     const { cluster, first, second, asleep } = await movedAway();
     await cluster.commit('granted', [5, 6, 7]);
-    // The two should become members again, and are not yet. The third node wakes up and reaches only them.
+    // The two are to become members again, and are not yet. The node that slept wakes up and reaches only them.
     for (const node of [first, second]) node.comeBack(2);
     asleep.start();
     await expectNobodyElected(cluster, [first, second, asleep]);
@@ -52,7 +52,7 @@ describe('a replica that came back', () => {
   });
 
   it.each(['more', 'less'])(
-    'elects nobody either, nor itself, with a part of the old log: %s',
+    'elects neither that node nor itself with a part of the old log: %s',
     async (amount) => {
       const { cluster, first, asleep } = await movedAway();
       const known = asleep.disk.get(GROUP)?.entries.length ?? 0;
@@ -76,20 +76,20 @@ describe('a replica that came back', () => {
   );
 
   it.each(['applied', 'not applied'] as const)(
-    'takes no part in elections when the newest configuration it holds is the one that removed it: %s',
+    'takes no part in elections while its newest configuration is the one that removed it: %s',
     async (state) => {
       const { cluster, first, asleep } = await movedAway('soon');
       const lastIndex = asleep.disk.get(GROUP)?.entries.at(-1)?.index ?? 0;
       first.comeBack(2);
-      // Its log ends where that of the sleeper does: it hears nothing after that part of the first append.
-      let isDeaf = false;
+      // Its log ends where the sleeping node's does: it gets nothing after that part of the first append.
+      let isCut = false;
       cluster.passes = (parcel) => {
         if (parcel.to !== first.id) return true;
-        if (isDeaf) return false;
+        if (isCut) return false;
         const message = messageOf(parcel);
         if (message?.type !== 'append' || message.entries.length === 0) return true;
         if (message.prevIndex > 0) return false;
-        isDeaf = true;
+        isCut = true;
         const entries = message.entries.slice(0, lastIndex);
         const commit = state === 'applied' ? lastIndex : lastIndex - 1;
         first.raft.receive([{ kind: 'message', group: GROUP, message: { ...message, entries, commit } }]);
@@ -121,11 +121,11 @@ describe('a replica that came back', () => {
     expect(first.status.config).toMatchObject({ epoch: 2, voters: [first.id], outgoing: [] });
   });
 
-  it('is promoted only when it has on disk that it is a member, however short the log is', async () => {
+  it('is promoted only when the entry that made it a member is on its disk, also if the log is short', async () => {
     const cluster = new Cluster({ voters: 1 });
     await cluster.elect();
     cluster.add(2);
-    // It answers, and no append reaches it.
+    // It answers heartbeats, but no append reaches it.
     cluster.passes = (parcel) => !(parcel.to === 2 && messageOf(parcel)?.type === 'append');
     await cluster.changed([{ kind: 'addLearner', node: 2 }]);
     await cluster.tick(2 * ELECTION_TICKS);
@@ -135,7 +135,7 @@ describe('a replica that came back', () => {
     expect(answer.result).toEqual({ ok: false, reason: 'learnerBehind' });
   });
 
-  it('is not stopped by the progress that a leader remembers from its former life', async () => {
+  it('is not stopped by the progress that a leader remembers from before its removal', async () => {
     const { cluster, node } = await oneOfFour();
     // A heartbeat with its earlier acknowledgement arrives late.
     const late = cluster.hold((parcel) => {
@@ -154,7 +154,7 @@ describe('a replica that came back', () => {
     await cluster.commit('b', [node.id]);
   });
 
-  it('costs no election timeout, although it is in a newer term than the leader', async () => {
+  it('does not depose the leader, although it is in a newer term', async () => {
     const { cluster, leader, node } = await oneOfFour();
     const { term } = leader.status;
     await cluster.changed([{ kind: 'remove', node: node.id }], 1);
@@ -167,7 +167,7 @@ describe('a replica that came back', () => {
     await cluster.commit('b', [node.id]);
   });
 
-  it('is not counted for what its former life acknowledged', async () => {
+  it('is not counted for entries that it acknowledged before its removal', async () => {
     const { cluster, leader, node } = await oneOfFour();
     const late = cluster.hold((parcel) => {
       const message = messageOf(parcel);

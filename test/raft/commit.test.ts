@@ -137,7 +137,7 @@ describe('commit', () => {
   it('47: figure 8: an entry on a majority of disks can still be overwritten, so it was not committed', () => {
     const network = new Network({ nodes: 5, stored: FIGURE_8 });
     network.isolate(5);
-    // (c) node 1 leads term 4; the entry of term 2 reaches node 3, but its no-op stays at home.
+    // (c) node 1 leads term 4; the entry of term 2 reaches node 3, but its no-op reaches no node.
     network.hold((message) => message.type === 'append' && message.entries.some(({ term }) => term === 4));
     network.elect(1);
     expect(network.status(1)).toMatchObject({ role: 'leader', term: 4 });
@@ -171,7 +171,7 @@ describe('commit', () => {
     for (const node of network.nodes) expect(node.machine).toEqual(network.node(5).machine);
   });
 
-  it('47: figure 8 (e): once an entry of its own term is on a majority, nobody without it can be elected', () => {
+  it('47: figure 8 (e): once an entry of its own term is on a majority, no node without it can be elected', () => {
     const network = new Network({ nodes: 5, stored: FIGURE_8 });
     network.partition([1, 2, 3], [4, 5]);
     network.elect(1);
@@ -189,7 +189,7 @@ describe('commit', () => {
     expect(termsOf(network.core(5)).slice(0, 3)).toEqual([1, 2, 4]);
   });
 
-  it('48: a new leader commits what it inherited as soon as its no-op is on a majority, without a proposal', () => {
+  it("48: a new leader commits its predecessor's entries as soon as its no-op is on a majority, without a proposal", () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.hold((message) => message.type === 'appendResponse');
@@ -219,7 +219,7 @@ describe('commit', () => {
       kind: 'command' as const,
       data: new TextEncoder().encode(`${term}.${i + 1}`),
     }));
-    // Checked on the core alone: there is no leader in this world whose disks could back the commit.
+    // Checked on the core alone: no leader exists here whose disks could justify the commit.
     const { core } = network.node(1);
     core.step({
       type: 'append',
@@ -235,7 +235,7 @@ describe('commit', () => {
     expect(core.status().commit).toBe(result);
   });
 
-  it('36: a heartbeat never commits what the follower is not known to have', () => {
+  it('36: a heartbeat never commits an entry that the follower is not known to have', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.hold((message) => message.type === 'append' && message.to === 3);

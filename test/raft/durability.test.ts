@@ -24,7 +24,7 @@ function vote(from: number, term: number): Message {
   return { type: 'vote', from, to: 1, term, lastIndex: 0, lastTerm: 0, isTransfer: false };
 }
 
-/** Disks write only when told; elects `id` anyway. */
+/** Disks write only when the test lets them; elects `id` all the same. */
 function electSlowly(network: Network, id: number): void {
   for (const node of network.up) node.core.forgetLeader(1_000_000);
   network.act(id, (core) => core.campaign());
@@ -115,7 +115,7 @@ describe('durability', () => {
     expect(network.sent.filter(({ type }) => type === 'heartbeat')).toHaveLength(2);
   });
 
-  it("a quorum of followers commits without the leader's disk, but the leader applies only what it has", () => {
+  it("a quorum of followers commits without the leader's disk, but the leader applies only entries on its own disk", () => {
     const network = new Network({ nodes: 3, autoSync: false });
     electSlowly(network, 1);
     const entry = network.propose(1, 'a');
@@ -157,7 +157,7 @@ describe('durability', () => {
     expect(network.core(1).status()).toMatchObject({ lastIndex: 3, commit: 3, applied: 3 });
   });
 
-  it('115: what arrives during a write is answered only by the write after it', () => {
+  it('115: a message that arrives during a write is answered only after the next write', () => {
     const network = new Network({ nodes: 3, autoSync: false });
     network.act(1, (core) => core.step(appendOf(1, 0, 0, [1])));
     network.act(1, (core) => core.step(appendOf(1, 1, 1, [1])));
@@ -168,7 +168,7 @@ describe('durability', () => {
     expect(network.sent).toMatchObject([{ index: 1 }, { index: 2 }]);
   });
 
-  it('116: a write that was overtaken (A, B, A) marks nothing stable that it does not hold', () => {
+  it('116: a late write (A, B, A) marks no entry stable that it does not contain', () => {
     const network = new Network({ nodes: 5, autoSync: false });
     // A: entries 1 and 2 of term 1 are being written.
     network.act(1, (core) => core.step(appendOf(1, 0, 0, [1, 1])));
@@ -177,7 +177,7 @@ describe('durability', () => {
     network.node(1).sync();
     expect(network.sent.filter(({ term }) => term === 2)).toEqual([]);
     expect(network.node(1).stored?.entries.map(({ term }) => term)).toEqual([1, 1]);
-    // A again: the leader of term 3 has what was replaced, and brings it back during the second write.
+    // A again: the leader of term 3 has the replaced entry, and brings it back during the second write.
     expect(network.node(1).isWriting).toBe(true);
     network.act(1, (core) => core.step({ ...appendOf(3, 1, 1, [1, 3]), from: 4 }));
     network.node(1).sync();
@@ -206,7 +206,7 @@ describe('durability', () => {
     expect(network.node(2).machine.index).toBeGreaterThanOrEqual(before.index);
   });
 
-  it('109: applying again after a crash gives the same state, and commit ends where it was', () => {
+  it('109: applying again after a crash gives the same state and the same commit', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     for (let i = 0; i < 10; i += 1) network.commit(1, `p${i}`);
@@ -226,7 +226,7 @@ describe('durability', () => {
     for (const node of network.nodes) expect(node.machine).toEqual(network.node(1).machine);
   });
 
-  it('a crash of everybody loses nothing that was committed', () => {
+  it('a crash of all nodes loses nothing that was committed', () => {
     const network = new Network({ nodes: 3, autoSync: false });
     electSlowly(network, 1);
     const entry = network.propose(1, 'a');
@@ -241,7 +241,7 @@ describe('durability', () => {
     expect(network.node(3).applied.map(({ index }) => index)).toContain(entry?.index);
   });
 
-  it('only a term change needs no write: what promises nothing new is answered at once', () => {
+  it('a message that promises nothing new is answered at once: a new term alone needs no write', () => {
     const network = new Network({ nodes: 3, stored: new Map([[1, storedLog([1, 1])]]), autoSync: false });
     network.act(1, (core) => core.step(appendOf(1, 2, 1, [])));
     expect(network.node(1).isWriting).toBe(false);

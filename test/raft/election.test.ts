@@ -29,7 +29,7 @@ describe('election', () => {
     expect(network.node(1).stored?.hardState).toMatchObject({ term: 3, vote: 1 });
   });
 
-  it('4: a candidate that nobody answers goes back to asking, and its term does not grow', () => {
+  it('4: a candidate without answers returns to pre-votes, and its term does not grow', () => {
     const network = new Network({ nodes: 3 });
     network.hold((message) => message.type === 'voteResponse');
     network.tick(1, 2 * electionTicks);
@@ -40,7 +40,7 @@ describe('election', () => {
     expect(network.status(1)).toMatchObject({ role: 'preCandidate', term: 1 });
   });
 
-  it('two replicas that both believe to be preferred do not split the votes for ever', () => {
+  it('two replicas that both believe to be preferred do not split the votes forever', () => {
     const network = new Network({ nodes: 2 });
     for (const { core } of network.nodes) core.prefer(true);
     network.tickAll(30 * electionTicks);
@@ -56,7 +56,7 @@ describe('election', () => {
   ])('5: of %d nodes it takes %d votes of others to win', (nodes, needed) => {
     for (let granting = 0; granting < nodes; granting += 1) {
       const network = new Network({ nodes });
-      // Pre-votes come from everybody; votes only from the first few of the others.
+      // All others grant pre-votes; only the first few of them grant votes.
       network.hold((message) => message.type === 'vote' && message.to > 1 + granting);
       network.act(1, (core) => core.campaign());
       network.settle();
@@ -81,7 +81,7 @@ describe('election', () => {
         ),
       );
       expect(network.status(1)).toMatchObject({ role: 'follower', leader: 2, term: 1 });
-      // 15: its own vote and those of others, arriving late, do not make it a second leader.
+      // 15: votes that arrive late, its own included, do not make it a second leader.
       network.release();
       network.settle();
       expect(network.core(1).role).toBe('follower');
@@ -104,7 +104,7 @@ describe('election', () => {
     expect(timeouts.size).toBeGreaterThanOrEqual(electionTicks / 2);
   });
 
-  it('1: whatever its role, a node that sees a later term becomes a follower of that term', () => {
+  it('1: a node in any role that sees a later term becomes a follower of that term', () => {
     for (const role of ['follower', 'preCandidate', 'candidate', 'leader'] as const) {
       const network = new Network({ nodes: 3 });
       if (role === 'leader') network.elect(1);
@@ -147,7 +147,7 @@ describe('election', () => {
   });
 
   it('13: the leader overwrites entries of a later term that were never committed', () => {
-    // Nodes 1 and 2 have led terms 2 and 3 for themselves alone.
+    // Nodes 1 and 2 have led terms 2 and 3, and their entries reached no other node.
     const stored = new Map([
       [1, storedLog([1, 2])],
       [2, storedLog([1, 3])],
@@ -181,7 +181,7 @@ describe('election', () => {
     for (const node of network.nodes) expect(node.machine).toEqual(network.node(1).machine);
   });
 
-  it('16: a leader that is told to campaign does nothing', () => {
+  it('16: a leader that is asked to campaign does nothing', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     const before = network.core(1).status();
@@ -207,16 +207,16 @@ describe('election', () => {
     expect(network.status(1)).toMatchObject({ role: 'leader', term: 1, applied: 1 });
   });
 
-  it('23, 24: a leader that can send but not receive, or receive but not send, is replaced', () => {
-    for (const deaf of [true, false]) {
+  it('23, 24: a leader that can only send, or only receive, is replaced', () => {
+    for (const cannotReceive of [true, false]) {
       const network = new Network({ nodes: 3 });
       network.elect(1);
-      for (const other of [2, 3]) network.cutOneWay(deaf ? other : 1, deaf ? 1 : other);
+      for (const other of [2, 3]) network.cutOneWay(cannotReceive ? other : 1, cannotReceive ? 1 : other);
       network.tickAll(5 * electionTicks);
       const leader = network.leader?.id ?? 0;
       expect([2, 3]).toContain(leader);
       network.commit(leader, 'after');
-      // And the replaced one leaves the new leader alone, without the links ever healing.
+      // And the replaced leader does not disturb the new one, even if the links never heal.
       const { term } = network.core(leader);
       network.tickAll(10 * electionTicks);
       expect(network.status(leader)).toMatchObject({ role: 'leader', term });

@@ -17,7 +17,7 @@ function timeOf(network: Network): number {
 }
 
 describe('the group time of a follower', () => {
-  it('is not that of a leader if it has none of its entries', () => {
+  it("is not the leader's if the follower has none of the leader's entries", () => {
     const network = follower();
     expect(timeOf(network)).toBe(20);
     const empty = appendOf({ term: 2, prev: [2, 1], terms: [] });
@@ -28,11 +28,11 @@ describe('the group time of a follower', () => {
     expect(timeOf(network)).toBe(9_000);
   });
 
-  it('is that of the last entry if a leader sends entries of its predecessors', () => {
+  it('is that of the last entry if the leader sends entries of its predecessors', () => {
     const network = follower();
     network.now += 5_000;
     expect(timeOf(network)).toBe(5_020);
-    // The leader of term 3 has none of its own to send yet.
+    // The leader of term 3 has no entries of its own to send yet.
     const older = appendOf({ term: 3, prev: [2, 1], terms: [2, 2] });
     network.act(1, (core) => core.step({ ...older, timeMillis: 9_000 }));
     expect(timeOf(network)).toBe(40);

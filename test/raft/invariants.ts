@@ -1,5 +1,5 @@
 /**
- * The invariants that must hold at every moment, whatever happens to machines, disks and links. Each check names the
+ * The invariants that must hold at every moment, under any fault of machines, disks and links. Each check names the
  * property of the Raft paper (figure 3) or the guarantee of this project that it stands for.
  */
 import { assert } from '../../raft/assert.ts';
@@ -8,23 +8,23 @@ import { quorumIndex } from '../../raft/quorum.ts';
 import type { Entry, HardState, LogPosition, Message, NodeId, StoredGroup } from '../../raft/types.ts';
 import { positionsOf } from './log-view.ts';
 
-/** One replica, with what a crash now would leave of it. */
+/** One replica, and the state that a crash now would leave on its disk. */
 export interface ObservedNode {
   readonly id: NodeId;
   readonly core: RaftCore;
   readonly stored: StoredGroup | undefined;
-  /** Its state machine: how much was applied, and a digest of it. */
+  /** Its state machine: the last index applied, and a digest of the state. */
   readonly machine: { readonly index: number; readonly digest: number };
 }
 
 export interface ObservedNetwork {
   /** Real time in milliseconds. */
   readonly now: number;
-  /** Those that vote, as long as that never changed: durability is not checked otherwise. */
+  /** The voters, if they never change; otherwise durability is not checked. */
   readonly voters: readonly ObservedNode[] | undefined;
 }
 
-/** A core as it was when last looked at. */
+/** The state of a core at the last check. */
 interface Seen {
   readonly core: RaftCore;
   readonly base: LogPosition;
@@ -37,7 +37,7 @@ interface Seen {
 
 interface Committed {
   readonly term: number;
-  /** The term of the node that was first to know: the leader that committed it. */
+  /** The term of the first node that knew of the commit: the leader that committed it. */
   readonly inTerm: number;
 }
 
@@ -46,7 +46,7 @@ export class Invariants {
   readonly #seen = new Map<NodeId, Seen>();
   readonly #leaderOfTerm = new Map<number, NodeId>();
   readonly #voteOf = new Map<string, NodeId>();
-  /** By index; what is here is committed for ever. */
+  /** The committed entries by index; they stay committed forever. */
   readonly #committed: (Committed | undefined)[] = [];
   readonly #digestAt: number[] = [];
   /** When entries came into being, in real time, by term and index. */
@@ -71,7 +71,7 @@ export class Invariants {
     this.observe(node);
   }
 
-  /** A node may have changed. */
+  /** Checks a node that may have changed. */
   observe(node: ObservedNode): void {
     const { core } = node;
     const status = core.status();
@@ -190,7 +190,7 @@ export class Invariants {
     );
   }
 
-  /** How much of what is committed a disk holds. */
+  /** The number of committed entries that a disk holds. */
   #durableUpTo(stored: StoredGroup | undefined): number {
     if (stored === undefined) return 0;
     const { base, entries } = stored;
@@ -218,7 +218,7 @@ export class Invariants {
     if (this.committedIndex > 0) this.#checkDurable();
   }
 
-  /** A message is about to leave: is all it promises on disk? */
+  /** Before a message leaves: checks that everything it promises is on disk. */
   sending(node: ObservedNode, message: Message): void {
     const disk = node.stored;
     const { id } = node;
@@ -241,7 +241,7 @@ export class Invariants {
           disk !== undefined && disk.hardState.term >= message.term,
           `${id} asks for votes in term ${message.term}, which is not on disk`,
         );
-        // A candidate that lost meanwhile counts no votes any more, whatever its log looked like.
+        // A candidate that lost meanwhile counts no votes any more, so its log does not matter.
         if (node.core.role === 'candidate' && node.core.term === message.term) {
           assert(
             holds(disk, message.lastIndex, message.lastTerm),
@@ -266,7 +266,7 @@ export class Invariants {
         return;
       case 'heartbeat': {
         const match = node.core.status().match.get(message.to);
-        // The last word to a node that was removed: nothing is known of it any more.
+        // This is the last message to a node that was removed: the leader no longer tracks it.
         if (match === undefined) return;
         assert(message.commit <= match, `a heartbeat commits ${message.commit}, past match ${match}`);
         return;

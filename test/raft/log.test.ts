@@ -22,8 +22,8 @@ function entriesOf(first: number, terms: readonly number[]): Entry[] {
 const indexes = (entries: readonly Entry[]): number[] => entries.map(({ index }) => index);
 const terms = (entries: readonly Entry[]): number[] => entries.map(({ term }) => term);
 
-describe('what is on disk', () => {
-  it('117: is what was written; entries that came during the write are written next', () => {
+describe('the entries on disk', () => {
+  it('117: are the entries that were written; those that came during the write are written next', () => {
     const log = new RaftLog(START, [], 0, 0);
     log.append(entriesOf(1, [1, 1]));
     const first = log.unstable(Infinity);
@@ -42,28 +42,31 @@ describe('what is on disk', () => {
     { why: 'its end replaced', written: [1, 1, 1], prev: 1, fresh: [2, 2], stable: 1, next: [2, 2] },
     { why: 'its end cut off', written: [1, 1, 1], prev: 1, fresh: [2], stable: 1, next: [2] },
     { why: 'more behind it', written: [1, 1], prev: 2, fresh: [2], stable: 2, next: [2] },
-  ])('117: a write that was overtaken, $why, counts as far as the log still holds it', (row) => {
-    const log = new RaftLog(START, [], 0, 0);
-    log.append(entriesOf(1, row.written));
-    const writing = log.unstable(Infinity);
-    const fresh = entriesOf(row.prev + 1, row.fresh);
-    expect(log.maybeAppend(row.prev, row.prev === 0 ? 0 : 1, fresh)).toBe(row.prev + fresh.length);
-    log.stableTo(writing);
-    expect(log.stable).toBe(row.stable);
-    expect(terms(log.unstable(Infinity))).toEqual(row.next);
-  });
+  ])(
+    '117: after a write during which the log changed ($why), only entries that the log still holds are on disk',
+    (row) => {
+      const log = new RaftLog(START, [], 0, 0);
+      log.append(entriesOf(1, row.written));
+      const writing = log.unstable(Infinity);
+      const fresh = entriesOf(row.prev + 1, row.fresh);
+      expect(log.maybeAppend(row.prev, row.prev === 0 ? 0 : 1, fresh)).toBe(row.prev + fresh.length);
+      log.stableTo(writing);
+      expect(log.stable).toBe(row.stable);
+      expect(terms(log.unstable(Infinity))).toEqual(row.next);
+    },
+  );
 
-  it('117: shrinks with the log: an entry that replaces one on disk is not on disk', () => {
+  it('117: shrink with the log: an entry that replaces one on disk is not on disk itself', () => {
     const log = new RaftLog(START, entriesOf(1, [1, 1, 1]), 1, 1);
     expect(log.stable).toBe(3);
     log.maybeAppend(1, 1, entriesOf(2, [2]));
     expect(log.stable).toBe(1);
-    // A late completion of what is gone marks nothing.
+    // A late completion of a write of replaced entries marks nothing.
     log.stableTo(entriesOf(2, [1, 1]));
     expect(log.stable).toBe(1);
   });
 
-  it('117: is not lost by compaction, nor by a completed write of entries before the base', () => {
+  it('117: stay on disk after compaction, and after a completed write of entries before the base', () => {
     const log = new RaftLog(START, entriesOf(1, [1, 1, 1]), 3, 3);
     log.append(entriesOf(4, [1]));
     const writing = log.unstable(Infinity);
@@ -75,8 +78,8 @@ describe('what is on disk', () => {
   });
 });
 
-describe('what may be applied', () => {
-  it('83, 119: is committed and on the own disk, and is handed out a bounded number of bytes at a time', () => {
+describe('the entries that may be applied', () => {
+  it('83, 119: are committed and on the own disk, and are handed out a bounded number of bytes at a time', () => {
     const log = new RaftLog(START, [], 0, 0);
     log.append(entriesOf(1, [1, 1, 1, 1, 1]));
     log.commitTo(5);
@@ -88,7 +91,7 @@ describe('what may be applied', () => {
     const bytes = (first?.data.byteLength ?? 0) + 32;
     expect(rest).toHaveLength(2);
     expect(indexes(log.applicable(2 * bytes))).toEqual([1, 2]);
-    // Asked twice, the same; and at least one, however large.
+    // Asking twice gives the same entries; at least one entry is given, of any size.
     expect(indexes(log.applicable(2 * bytes))).toEqual([1, 2]);
     expect(indexes(log.applicable(1))).toEqual([1]);
     log.appliedTo(2);

@@ -33,7 +33,7 @@ export function machineOf({ chunks }: Snapshot): Machine {
   return JSON.parse(new TextDecoder().decode(chunks[0])) as Machine;
 }
 
-/** The driver stages chunks before the core hears of a snapshot; here they are found by its meta. */
+/** The driver stages chunks before the core gets a snapshot; here they are found by its meta. */
 const CHUNKS = new WeakMap<SnapshotMeta, readonly Uint8Array[]>();
 
 export function withChunks({ meta, chunks }: Snapshot): SnapshotMeta {

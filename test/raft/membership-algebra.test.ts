@@ -33,7 +33,7 @@ function naive(
 }
 
 describe('joint quorums', () => {
-  it('51: reach the largest index that a majority of both sets has reached', () => {
+  it('51: commit the largest index that a majority of both sets has reached', () => {
     fc.assert(
       fc.property(joint, fc.array(fc.nat(12), { minLength: 10, maxLength: 10 }), (config, match) => {
         const matchOf = (id: NodeId): number => match[id] ?? 0;
@@ -76,7 +76,7 @@ function quorumsOf(config: GroupConfig, universe: readonly NodeId[]): NodeId[][]
 }
 
 describe('changes of a configuration', () => {
-  it('62: any chain of them stays sound, and each quorum meets each quorum of the configuration before', () => {
+  it('62: a chain of changes stays valid, and each quorum overlaps each quorum of the configuration before', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }),
@@ -144,9 +144,9 @@ describe('changes of a configuration', () => {
       'invalidChange',
     ],
     ['no node id', [{ kind: 'addLearner', node: 0 }], 'invalidChange'],
-    ['a promotion of a stranger', [{ kind: 'promote', node: 9 }], 'unknownNode'],
+    ['a promotion of an unknown node', [{ kind: 'promote', node: 9 }], 'unknownNode'],
     ['a promotion of a voter', [{ kind: 'promote', node: 1 }], 'unknownNode'],
-    ['a removal of a stranger', [{ kind: 'remove', node: 9 }], 'unknownNode'],
+    ['a removal of an unknown node', [{ kind: 'remove', node: 9 }], 'unknownNode'],
     ['a demotion of a learner', [{ kind: 'demote', node: 4 }], 'unknownNode'],
     ['a member added', [{ kind: 'addLearner', node: 4 }], 'alreadyMember'],
     [
@@ -161,7 +161,7 @@ describe('changes of a configuration', () => {
     expect(changedConfig({ epoch: 0, voters: [1, 2], outgoing: [], learners: [4] }, steps, 0)).toBe(refusal);
   });
 
-  it('56: nothing changes before the change before is complete', () => {
+  it('56: a change is refused until the previous one is complete', () => {
     const config = { epoch: 0, voters: [1, 2], outgoing: [1, 2, 3], learners: [] };
     expect(changedConfig(config, [{ kind: 'addLearner', node: 9 }], 0)).toBe('changePending');
     expect(isSuccessor(config, { epoch: 0, voters: [1, 2], outgoing: [], learners: [9] })).toBe(true);
@@ -170,7 +170,7 @@ describe('changes of a configuration', () => {
   });
 });
 
-describe('the version of the placement that asks', () => {
+describe('the version of the placement that asks for a change', () => {
   const add = [{ kind: 'addLearner', node: 9 }] as const;
   const current = { epoch: 5, voters: [1, 2], outgoing: [], learners: [4] };
 
@@ -180,7 +180,7 @@ describe('the version of the placement that asks', () => {
     expect(typeof next === 'string' ? next : leaveJoint(next)).toMatchObject({ epoch: 8, voters: [1, 2, 4] });
   });
 
-  it('66: may ask for several changes, and never again once a newer one has', () => {
+  it('66: may ask for several changes, but for none after a newer version has asked', () => {
     expect(changedConfig(current, add, 5)).toMatchObject({ epoch: 5, learners: [4, 9] });
     expect(changedConfig(current, add, 6)).toMatchObject({ epoch: 6, learners: [4, 9] });
     expect(changedConfig(current, add, 4)).toBe('staleEpoch');
@@ -188,7 +188,7 @@ describe('the version of the placement that asks', () => {
       expect(changedConfig(current, add, epoch)).toBe('invalidChange');
   });
 
-  it('66: may be all that changes, if it is a newer one', () => {
+  it('66: may be the only thing that changes, if it is newer', () => {
     expect(changedConfig(current, [], 6)).toEqual({ ...current, epoch: 6 });
     expect(changedConfig(current, [], 5)).toBe('invalidChange');
     expect(changedConfig(current, [], 4)).toBe('staleEpoch');
@@ -208,8 +208,8 @@ function leaveIfJoint(config: GroupConfig): GroupConfig {
   return isJoint(config) ? leaveJoint(config) : config;
 }
 
-describe('a configuration as bytes', () => {
-  it('comes back as it was', () => {
+describe('an encoded configuration', () => {
+  it('decodes to the same configuration', () => {
     fc.assert(
       fc.property(
         fc.maxSafeNat(),
@@ -224,7 +224,7 @@ describe('a configuration as bytes', () => {
     );
   });
 
-  it('is refused when it is not one', () => {
+  it('is refused if its bytes are no configuration', () => {
     const good = encodeConfig({ epoch: 0, voters: [1, 2], outgoing: [], learners: [3] });
     expect(decodeConfig(good.slice(0, -1))).toBeUndefined();
     expect(decodeConfig(good.slice(0, -8))).toBeUndefined();
@@ -249,7 +249,7 @@ describe('a configuration as bytes', () => {
     );
   });
 
-  it('63: a snapshot without lists of others has none', () => {
+  it('63: has no lists in a snapshot without them', () => {
     const meta = { index: 1, term: 1, timeMillis: 1, voters: [1, 2], chunkCount: 0, byteLength: 0 };
     expect(configOfSnapshot(meta)).toEqual(simpleConfig([1, 2]));
     expect(configOfSnapshot({ ...meta, epoch: 7, outgoing: [3], learners: [4] })).toEqual({

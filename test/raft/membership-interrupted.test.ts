@@ -57,7 +57,7 @@ describe('a change under way', () => {
     await cluster.commit('b', [leader.id, 4, 5]);
   });
 
-  it('61: is completed also where nobody takes over from a leader that hands over meanwhile', async () => {
+  it('61: is completed by the same leader if it tries to hand over meanwhile and no node takes over', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     for (const id of [4, 5]) await cluster.joinAsLearner(id);
@@ -72,13 +72,13 @@ describe('a change under way', () => {
     leader.raft.handOver();
     cluster.stalled.clear();
     await cluster.settle();
-    // That was applied while the leader proposes nothing, and nothing comes after it.
+    // The change was applied while the leader could propose nothing, and no entry comes after it.
     expect(leader.isJoint).toBe(true);
     await cluster.until(() => leader.isLeader && !leader.isJoint, 3 * ELECTION_TICKS);
     expect(cluster.voters).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('61: elects nobody without a majority of both', async () => {
+  it('61: elects no leader without a majority of both', async () => {
     const { cluster, leader, old } = await replacingTwo();
     // All remaining nodes learn that the change is under way, but none learns that it could be completed.
     cluster.passes = ({ from, to }) => !(old.includes(from) && to === leader.id);
@@ -103,7 +103,7 @@ describe('a change and its crashes', () => {
       const leader = await cluster.elect();
       await cluster.joinAsLearner(4);
       await cluster.commit('a', [4]);
-      // Nothing of the leave gets out of the leader that proposes it.
+      // The entry that leaves the joint configuration never gets out of the leader that proposes it.
       cluster.passes = ({ from }) => !(from === leader.id && leader.isJoint);
       const answer = cluster.change(leader, [
         { kind: 'promote', node: 4 },
@@ -130,7 +130,7 @@ describe('a change and its crashes', () => {
     const cluster = new Cluster({ voters: 3, options: { applyBytesMax: 1 } });
     const leader = await cluster.elect();
     const follower = cluster.otherThan(leader);
-    // Its disk does not answer, so it cannot apply what it knows to be committed.
+    // Its disk does not answer, so it cannot apply an entry that it knows to be committed.
     cluster.stalled.add(follower.id);
     const answer = cluster.change(leader, [{ kind: 'addLearner', node: 4 }]);
     await cluster.until(() => answer.result?.ok === true);
@@ -201,7 +201,8 @@ describe('a change and its crashes', () => {
     const late = [1, 2, 3].find((id) => id !== leader.id) ?? 0;
     const gone = [1, 2, 3].find((id) => id !== leader.id && id !== late) ?? 0;
     cluster.isolate(late);
-    // The leave cannot be committed without a majority of the old voters: hold it back from all disks but its own.
+    // Leaving the joint configuration needs a majority of the old voters: hold that entry back from all disks but the
+    // leader's.
     const answer = cluster.change(leader, [{ kind: 'remove', node: gone }]);
     await cluster.until(() => leader.isJoint || answer.result !== undefined);
     await cluster.tick(10);

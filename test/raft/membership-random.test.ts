@@ -21,7 +21,7 @@ class Changes {
   readonly cluster: Cluster;
   readonly #random: RandomBelow;
   readonly #chaos: Chaos;
-  /** Removed, and never started again. */
+  /** Nodes that were removed and never start again. */
   readonly #retired = new Set<NodeId>();
   readonly #changePerMille: number;
   #newest: NodeId;
@@ -48,7 +48,7 @@ class Changes {
     });
   }
 
-  /** Whatever was applied anywhere before a read was asked for may have been answered: the read must see it. */
+  /** Each entry that was applied anywhere before a read began may have been answered: the read must see it. */
   #read(): void {
     const leader = this.#chaos.anyLeader(GROUP);
     const known = this.cluster.appliedMax;
@@ -56,7 +56,7 @@ class Changes {
       if (index === undefined) return;
       this.reads += 1;
       assert(index >= known, `a read at ${index} misses what was applied up to ${known}`);
-      assert(leader.app.index >= index, `a read at ${index} is told before that is applied`);
+      assert(leader.app.index >= index, `a read at ${index} is answered before that is applied`);
     });
   }
 
@@ -66,7 +66,7 @@ class Changes {
     if (leader === undefined) return;
     const steps = this.#stepsFor(leader);
     if (steps.length === 0) return;
-    // Now and then in the name of an outdated placement, which is refused.
+    // Now and then for an outdated placement, which is refused.
     const epoch = Math.max(0, leader.status.config.epoch + this.#random(4) - 1);
     leader.raft.changeMembership(GROUP, steps, epoch, (result) => {
       if (!result.ok) return;
@@ -98,7 +98,7 @@ class Changes {
               { kind: 'remove', node: voter },
             ];
       case 3:
-        // Many at once: the old and the new voters hardly know each other.
+        // Replaces many at once: the old and the new voters hardly overlap.
         return [
           ...learners.map((node) => ({ kind: 'promote', node }) as const),
           ...voters.slice(0, learners.length).map((node) => ({ kind: 'remove', node }) as const),
@@ -120,7 +120,7 @@ class Changes {
     return [{ kind: 'addLearner', node: this.#newest }];
   }
 
-  /** The faults end: a change that was begun is completed, and what is proposed then is applied by every member. */
+  /** The faults end: a change that was begun is completed, and every member applies the next proposals. */
   async healAndExpectProgress(): Promise<void> {
     const { cluster } = this;
     this.#chaos.end();
@@ -145,7 +145,7 @@ class Changes {
 }
 
 describe('random histories of a group that changes', () => {
-  it('60, 61, 65: keep every promise and end in progress', async () => {
+  it('60, 61, 65: break no invariant, and the group makes progress in the end', async () => {
     let completed = 0;
     let reads = 0;
     const seeds = someSeeds(14, 4);
@@ -156,7 +156,7 @@ describe('random histories of a group that changes', () => {
       completed += changes.completed;
       reads += changes.reads;
     });
-    // They do happen.
+    // Changes, crashes and removals do happen.
     expect(completed).toBeGreaterThan((5 / 3) * seeds.length);
     expect(reads).toBeGreaterThan((50 / 3) * seeds.length);
   });

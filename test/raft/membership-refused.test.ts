@@ -4,7 +4,7 @@ import { Cluster, refusalOf } from './driver/cluster.ts';
 import type { Node } from './driver/node.ts';
 import { ELECTION_TICKS, GROUP } from './driver/options.ts';
 
-/** Runs turns but lets nothing out or onto a disk: what is asked of a node now is decided by what it knows now. */
+/** Runs turns but sends and writes nothing: each node decides by its present state. */
 async function refused(
   cluster: Cluster,
   node: Node,
@@ -16,7 +16,7 @@ async function refused(
   return refusalOf(answer);
 }
 
-describe('what is refused, and why', () => {
+describe('a requested change is refused', () => {
   it('66: by a node that does not lead', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
@@ -26,7 +26,7 @@ describe('what is refused, and why', () => {
     );
   });
 
-  it('56: while a change is pending, or may be', async () => {
+  it('56: while another change is pending, or may be', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     cluster.isolate(leader.id);
@@ -38,7 +38,7 @@ describe('what is refused, and why', () => {
     expect(await refused(cluster, leader, [{ kind: 'addLearner', node: 4 }])).toBe('alreadyMember');
   });
 
-  it('56: a new leader assumes a change is pending until its own first entry is applied', async () => {
+  it('56: by a new leader, until its own first entry is applied', async () => {
     const cluster = new Cluster({ voters: 3 });
     const old = await cluster.elect();
     // The new leader wins its votes and can commit nothing.
@@ -84,7 +84,7 @@ describe('what is refused, and why', () => {
     expect(await cluster.changed(back, 8)).toMatchObject({ epoch: 8, learners: [gone] });
   });
 
-  it('61: if it promotes a learner that has not caught up, or does not answer', async () => {
+  it('61: if it would promote a learner that has not caught up, or does not answer', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.changed([{ kind: 'addLearner', node: 4 }]);
@@ -96,7 +96,7 @@ describe('what is refused, and why', () => {
     await cluster.changed(promote);
   });
 
-  it('65: a change after which too few of the voters could be reached', async () => {
+  it('65: if too few of the voters could be reached after it', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const [a, b] = [1, 2, 3].filter((id) => id !== leader.id);
@@ -111,12 +111,12 @@ describe('what is refused, and why', () => {
         [1, 2, 3].map((node) => ({ kind: 'remove', node })),
       ),
     ).toBe('wouldLoseQuorum');
-    // The dead one may go.
+    // The crashed node may be removed.
     await cluster.changed([{ kind: 'remove', node: a }]);
     await cluster.commit('b', [b]);
   });
 
-  it('a change whose leader is deposed midway is of unknown outcome', async () => {
+  it('or has an unknown outcome, if its leader is deposed midway', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     cluster.isolate(leader.id);
@@ -126,7 +126,7 @@ describe('what is refused, and why', () => {
     await cluster.commit('others go on');
     cluster.heal();
     await cluster.commit('b', [1, 2, 3]);
-    // It was overwritten and never took effect anywhere.
+    // The change was overwritten and never took effect anywhere.
     for (const node of cluster.up) expect(node.status.config.learners).toEqual([]);
   });
 });

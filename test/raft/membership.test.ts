@@ -6,7 +6,7 @@ import { ELECTION_TICKS, GROUP } from './driver/options.ts';
 import { isCampaign } from './driver/parcel.ts';
 
 describe('changing members', () => {
-  it('61: two nodes are added, one at a time, and count', async () => {
+  it('61: two nodes are added, one at a time, and count for the quorum', async () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.commit('a');
     await cluster.join(4);
@@ -32,7 +32,7 @@ describe('changing members', () => {
     expect(config.voters.toSorted(ascending)).toEqual([1, 2, 3, 4].filter((id) => id !== gone));
     expect(config.outgoing).toEqual([]);
     await cluster.commit('b', [4]);
-    // The application of everybody saw the joint configuration first.
+    // The application of every node saw the joint configuration first.
     expect(cluster.node(4).app.configs.some(isJoint)).toBe(true);
     expect(cluster.node(4).status.config).toEqual(config);
   });
@@ -48,7 +48,7 @@ describe('changing members', () => {
     await cluster.commit('after', others);
     expect(cluster.leader?.id).not.toBe(leader.id);
     await cluster.tick(5 * ELECTION_TICKS);
-    // It was told; it neither campaigns nor hears of anything any more.
+    // It knows that it was removed; it neither campaigns nor gets messages any more.
     expect(leader.status).toMatchObject({ role: 'follower', term });
     expect(leader.app.commands).not.toContain('after');
   });
@@ -63,7 +63,7 @@ describe('changing members', () => {
     expect(cluster.voters).toEqual([other]);
   });
 
-  it('59, 54: a removed leader with the longest log, cut off too early, tells the other what it knows instead of voting', async () => {
+  it('59, 54: a removed leader with the longest log, cut off too early, sends the other its commit index instead of voting', async () => {
     for (const restarts of [false, true]) {
       const cluster = new Cluster({ voters: 2 });
       const leader = await cluster.elect();
@@ -87,7 +87,7 @@ describe('changing members', () => {
     }
   });
 
-  it('58: what two of four could not commit, two of three can', async () => {
+  it('58: two nodes that could not commit as two of four can as two of three', async () => {
     const cluster = new Cluster({ voters: 4 });
     const leader = await cluster.elect();
     const [a, b, c] = [1, 2, 3, 4].filter((id) => id !== leader.id);
@@ -100,7 +100,7 @@ describe('changing members', () => {
     expect(cluster.voters).toHaveLength(3);
   });
 
-  it('65: down to one node and back to three', async () => {
+  it('65: a group shrinks to one node and grows back to three', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     for (const id of [1, 2, 3]) {
@@ -128,7 +128,7 @@ describe('changing members', () => {
     await cluster.commit('goes on');
   });
 
-  it('17: learners get everything, count for nothing and never campaign', async () => {
+  it('17: learners get every entry, count for no quorum and never campaign', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     for (const id of [4, 5, 6, 7]) {
@@ -154,7 +154,7 @@ describe('changing members', () => {
     await cluster.commit('a', [4]);
     const [b, c] = [1, 2, 3].filter((id) => id !== leader.id);
     if (b === undefined || c === undefined) throw new Error('two followers');
-    // Node 4 hears no word of the change being committed.
+    // Node 4 never hears that the change is committed.
     const { lastIndex } = leader.status;
     cluster.passes = ({ to, message }) =>
       to !== 4 ||
@@ -168,7 +168,7 @@ describe('changing members', () => {
     await cluster.commit('b', [b, c, 4]);
   });
 
-  it('57: a demoted voter learns on, and nothing is sent to a node that was removed', async () => {
+  it('57: a demoted voter goes on as a learner, and nothing is sent to a node that was removed', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const [a, b] = [1, 2, 3].filter((id) => id !== leader.id);
@@ -184,7 +184,7 @@ describe('changing members', () => {
 });
 
 describe('the members as a node reports them', () => {
-  it('the configuration in effect, and whether a change is under way', async () => {
+  it('are the configuration in effect, with a flag while a change is under way', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const follower = cluster.otherThan(leader);
@@ -193,14 +193,14 @@ describe('the members as a node reports them', () => {
     expect(leader.raft.configOf(GROUP)).toEqual({ epoch: 0, voters: [1, 2, 3], outgoing: [], learners: [] });
     expect(leader.raft.isChanging(GROUP)).toBe(false);
     const answer = cluster.change(leader, [{ kind: 'remove', node: other.id }]);
-    // From the moment it is asked for until it is answered, on the leader; elsewhere while two sets decide.
+    // On the leader, from the request until it is answered; elsewhere, while the configuration is joint.
     expect(leader.raft.isChanging(GROUP)).toBe(true);
     expect(follower.raft.isChanging(GROUP)).toBe(false);
     await cluster.until(() => answer.result !== undefined);
     expect(leader.raft.isChanging(GROUP)).toBe(false);
     expect(leader.raft.configOf(GROUP)).toBe(leader.app.config);
     await cluster.until(() => !follower.raft.isChanging(GROUP));
-    // Whoever lost the lead with a change in its log does not wait for it for ever.
+    // A node that lost leadership with a change in its log does not wait for it forever.
     cluster.isolate(leader.id);
     cluster.change(leader, [{ kind: 'addLearner', node: 4 }]);
     await cluster.until(() => !leader.isLeader);
@@ -208,7 +208,7 @@ describe('the members as a node reports them', () => {
   });
 });
 
-describe('nodes far behind, and nodes long gone', () => {
+describe('nodes that lag far behind, and nodes that were away for long', () => {
   it('73: a learner gets a snapshot, then the log, and is promoted', async () => {
     const cluster = new Cluster({ voters: 3, options: { snapshotEveryBytes: 300 } });
     for (let i = 0; i < 30; i += 1) await cluster.commit(`${i}`);
@@ -220,14 +220,14 @@ describe('nodes far behind, and nodes long gone', () => {
     await cluster.commit('b', [4]);
   });
 
-  it('65, 86: a node that was removed while away comes back and disturbs nobody', async () => {
+  it('65, 86: a node that was removed while it was down comes back and does not disturb the group', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const gone = [1, 2, 3].find((id) => id !== leader.id) ?? 0;
     cluster.isolate(gone);
     await cluster.changed([{ kind: 'remove', node: gone }]);
     await cluster.commit('a');
-    // It believes that it belongs here, and asks for votes all the time.
+    // It believes that it is a member, and asks for votes all the time.
     await cluster.tick(5 * ELECTION_TICKS);
     const { term } = leader.status;
     cluster.heal();
@@ -239,7 +239,7 @@ describe('nodes far behind, and nodes long gone', () => {
     cluster.node(gone).start();
     await cluster.tick(20 * ELECTION_TICKS);
     expect(leader.status).toMatchObject({ role: 'leader', term });
-    // And cannot lead when the leader is gone, for its log is old.
+    // And it cannot win when the leader is gone, because its log is old.
     leader.crash();
     await cluster.tick(20 * ELECTION_TICKS);
     expect(cluster.leader).toBeUndefined();

@@ -5,7 +5,7 @@ import { Cluster } from './driver/cluster.ts';
 import type { Node } from './driver/node.ts';
 import { messageOf, type Parcel } from './driver/parcel.ts';
 
-/** Moves the group from `leaving` to as many new nodes, in the name of `epoch`. */
+/** Moves the group from `leaving` to as many new nodes, for placement `epoch`. */
 export async function move(
   cluster: Cluster,
   leaving: readonly NodeId[],
@@ -28,7 +28,7 @@ export async function move(
 
 interface Moved {
   readonly cluster: Cluster;
-  /** Knows nothing of the move, or only that it begins. */
+  /** The old node that knows nothing of the move, or only that it begins. */
   readonly asleep: Node;
   /** The other two of the first three, removed by placement 1. */
   readonly first: Node;
@@ -58,11 +58,11 @@ export async function movedAway(sleeps: 'all the time' | 'soon' = 'all the time'
   if (second === undefined || asleep === undefined) throw new Error('three nodes');
   if (sleeps === 'all the time') asleep.crash();
   for (let i = 0; i < 5; i += 1) await cluster.commit(`b${i}`, [first.id, second.id]);
-  let isDeaf = false;
+  let isCut = false;
   cluster.passes = (parcel) => {
     if (parcel.to !== asleep.id) return true;
-    const isHeard = !isDeaf;
-    isDeaf ||= beginsMove(parcel);
+    const isHeard = !isCut;
+    isCut ||= beginsMove(parcel);
     return isHeard;
   };
   await move(cluster, [2, 3, 4], [5, 6, 7], 1);

@@ -24,7 +24,7 @@ export interface NetworkOptions extends NodeOptions {
 
 export interface Envelope {
   readonly message: Message;
-  /** The sender's life in which it was sent: a snapshot's fate is reported only to that. */
+  /** The process of the sender: only that process hears if a snapshot arrived. */
   readonly sender: RaftCore;
 }
 
@@ -156,7 +156,7 @@ export class Network implements ObservedNetwork, Surroundings {
     (this.#hold?.(sent) === true ? this.held : this.queue).push(envelope);
   }
 
-  /** Delivers everything on the way, and what that causes, until nothing is on the way. */
+  /** Delivers all messages on their way, and those that this causes, until none is left. */
   settle(): void {
     for (let count = 0; this.queue.length > 0; count += 1) {
       if (count > 200_000) throw new Error('the cluster does not come to rest');
@@ -192,7 +192,7 @@ export class Network implements ObservedNetwork, Surroundings {
     return this.#cut.has(`${from}>${to}`);
   }
 
-  /** Nothing gets from `from` to `to` any more, what is on its way included. */
+  /** Cuts the link: nothing gets from `from` to `to` any more, messages on their way included. */
   cutOneWay(from: NodeId, to: NodeId): void {
     this.#cut.add(`${from}>${to}`);
   }
@@ -225,7 +225,7 @@ export class Network implements ObservedNetwork, Surroundings {
     this.#hold = predicate;
   }
 
-  /** Stops holding; what was held is on its way again, in front of everything else. */
+  /** Stops holding; the held messages are on their way again, before all others. */
   release(): void {
     this.#hold = undefined;
     this.queue.unshift(...this.held.splice(0));

@@ -18,7 +18,7 @@ const GROUP = 1;
 /** Small numbers, so that tests read well: a heartbeat every 2 ticks, an election after 10 to 20. */
 export const TEST_OPTIONS: RaftOptions = { ...RAFT_DEFAULTS, heartbeatTicks: 2, electionTicks: 10 };
 
-/** A group clock of a test may also want to hear what the core does not pass on. */
+/** A group clock of a test may also want calls that the core does not make. */
 export interface TestClock extends Clock {
   heard?(term: number, timeMillis: number): void;
 }
@@ -53,7 +53,7 @@ interface Flight {
 export class TestNode implements ObservedNode {
   readonly id: NodeId;
   readonly #surroundings: Surroundings;
-  /** Those it starts with. */
+  /** The options that it starts with. */
   readonly #voters: readonly NodeId[];
   /** Real time of the start of the monotonic clock; differs for each life. */
   #bootMillis = 0;
@@ -160,7 +160,7 @@ export class TestNode implements ObservedNode {
     this.#store = this.#open();
   }
 
-  /** Lets go of everything that needs no waiting, and starts the next write. */
+  /** Sends every message that need not wait, and starts the next write. */
   pump(): void {
     const isAutomatic = this.#surroundings.options.autoSync ?? true;
     for (let round = 0; ; round += 1) {
@@ -178,7 +178,7 @@ export class TestNode implements ObservedNode {
     for (const message of this.core.takeMessages()) this.#surroundings.post(this, message);
   }
 
-  /** Applies what is committed and on its disk. */
+  /** Applies the entries that are committed and on its disk. */
   apply(): readonly Entry[] {
     const entries = this.core.applicable(1 << 20);
     for (const entry of entries) {
@@ -190,7 +190,7 @@ export class TestNode implements ObservedNode {
     return entries;
   }
 
-  /** Hands to its disk what is new; returns true if there was anything, also if it needed no write. */
+  /** Hands new entries to its disk; returns true if there was anything new, also if it needed no write. */
   write(): boolean {
     const ready = this.core.ready(this.#surroundings.options.writeCostMax);
     if (ready !== undefined && !ready.mustWrite) this.#release({ ready, snapshot: undefined, compactTo: 0 });
@@ -241,13 +241,13 @@ export class TestNode implements ObservedNode {
     return snapshotOf(this.machine, positionAt(this.core, index), this.core.config);
   }
 
-  /** The write in flight reaches the disk, and what that brings about happens. */
+  /** The write in flight reaches the disk, and its consequences happen. */
   sync(): void {
     this.complete();
     this.pump();
   }
 
-  /** The write in flight reaches the disk, and what waited for it leaves. */
+  /** The write in flight reaches the disk, and messages that waited for it leave. */
   complete(): void {
     const { invariants } = this.#surroundings;
     const flight = this.#flight;

@@ -21,7 +21,7 @@ describe('the pace of replication', () => {
     expect(beats.map(({ to }) => to)).toEqual([2, 3, 2, 3, 2, 3, 2, 3, 2, 3]);
   });
 
-  it('37, 39: appends that were lost are found out by the next heartbeat, while nothing else happens', () => {
+  it('37, 39: the next heartbeat finds out that appends were lost, also while nothing else happens', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.cut(1, 2);
@@ -32,7 +32,7 @@ describe('the pace of replication', () => {
     expect(network.node(2).machine).toEqual(network.node(1).machine);
   });
 
-  it('39: a peer that was out of reach for a moment counts as caught up again, though nothing is proposed', () => {
+  it('39: a peer that was out of reach for a moment counts as caught up again, even if nothing is proposed', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.commit(1, 'a');
@@ -50,7 +50,7 @@ describe('the pace of replication', () => {
     for (const node of network.nodes) expect(node.core.applied).toBe(2);
   });
 
-  it('41: a peer that is gone costs one append, not one per proposal', () => {
+  it('41: a leader sends one append to a peer that is gone, not one per proposal', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.crash(3);
@@ -60,7 +60,7 @@ describe('the pace of replication', () => {
     expect(network.sent.filter((m) => isAppend(m) && m.to === 3)).toHaveLength(1);
   });
 
-  it('78, 79: a full window stops appends, and heartbeats get it going after a loss', () => {
+  it('78, 79: a full window stops appends, and heartbeats restart them after a loss', () => {
     const network = new Network({ nodes: 3, raft: { inflight: { messagesMax: 3, bytesMax: 1 << 20 } } });
     network.elect(1);
     network.cutOneWay(1, 2);
@@ -74,7 +74,7 @@ describe('the pace of replication', () => {
     expect(network.node(2).machine).toEqual(network.node(1).machine);
   });
 
-  it('38, 80: where a peer is unknown one append goes at a time; once it is known, they follow each other', () => {
+  it("38, 80: one append goes at a time until the peer's log is known; then appends follow each other", () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.act(1, (core) => core.peerUnreachable(2));
@@ -85,7 +85,7 @@ describe('the pace of replication', () => {
     // Nothing has been answered yet.
     expect(sentTo(2)).toMatchObject([{ prevIndex: 1, entries: [{ index: 2 }] }]);
     expect(sentTo(3).map(({ prevIndex }) => prevIndex)).toEqual([1, 2, 3, 4]);
-    // Silence changes nothing; the answer to a heartbeat lets one more go, with all there is.
+    // Silence changes nothing; the answer to a heartbeat lets one more append go, with all entries.
     network.settle();
     network.tick(1, heartbeatTicks - 1);
     expect(sentTo(2)).toHaveLength(1);
@@ -112,7 +112,7 @@ describe('the pace of replication', () => {
     expect(progress.inflightCount).toBe(0);
   });
 
-  it('82: a leader that cannot commit refuses proposals beyond its bound, but takes any one when idle', () => {
+  it('82: a leader that cannot commit refuses proposals beyond its bound, but accepts one of any size when idle', () => {
     const bytes = 100;
     const network = new Network({ nodes: 3, raft: { uncommittedBytesMax: 5 * (bytes + 32) } });
     network.elect(1);
@@ -127,7 +127,7 @@ describe('the pace of replication', () => {
     expect(network.propose(1, 'x'.repeat(10_000))).toBeDefined();
   });
 
-  it('82: the count starts anew with each term', () => {
+  it('82: the bound counts proposals of the current term only', () => {
     const network = new Network({ nodes: 3, raft: { uncommittedBytesMax: 300 } });
     for (let round = 0; round < 5; round += 1) {
       const leader = 1 + (round % 3);

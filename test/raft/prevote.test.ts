@@ -10,7 +10,7 @@ import { storedLog } from './stored-log.ts';
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
 
 describe('pre-vote', () => {
-  it('85: asking changes neither term nor vote, on either side', () => {
+  it('85: changes neither term nor vote, on either side', () => {
     const network = new Network({ nodes: 3 });
     network.hold((message) => message.type === 'preVoteResponse');
     for (const id of network.ids) network.act(id, (core) => core.campaign());
@@ -77,7 +77,7 @@ describe('pre-vote', () => {
     expect(network.core(1).term).toBeGreaterThan(6);
   });
 
-  it('88: a leader dies while one follower is a term ahead: the two features do not wedge each other', () => {
+  it('88: a leader dies while one follower is a term ahead: pre-vote and check-quorum do not block each other', () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       const network = new Network({ nodes: 3, seed });
       network.elect(1);
@@ -142,7 +142,7 @@ describe('forgetting a leader', () => {
     }
   });
 
-  it('90: does nothing on a leader, on a candidate, or when no leader is known', () => {
+  it('90: does nothing on a leader or a candidate, or when no leader is known', () => {
     const network = new Network({ nodes: 3 });
     network.act(1, (core) => core.forgetLeader(1));
     network.tick(1, 2);
@@ -152,7 +152,7 @@ describe('forgetting a leader', () => {
     expect(network.status(1)).toMatchObject({ role: 'leader', leader: 1 });
   });
 
-  it('a second vote in the term of a living leader elects nobody', () => {
+  it('a second vote in the term of a living leader elects no second leader', () => {
     const network = new Network({ nodes: 5 });
     // Node 4 has not voted in term 1, follows its leader, then forgets it.
     network.hold((message) => message.type === 'vote' && message.to >= 4);

@@ -1,4 +1,4 @@
-/** Promotion of learners. A distant learner, or one with a slow disk, is always some entries behind under load. */
+/** Promotion of learners. A distant learner, or one with a slow disk, is always a few entries behind under load. */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './driver/cluster.ts';
 import { ELECTION_TICKS } from './driver/options.ts';

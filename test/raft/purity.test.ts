@@ -10,7 +10,7 @@ const read = (name: string): string => readFileSync(join(RAFT, name), 'utf8');
 
 afterEach(() => vi.unstubAllEnvs());
 
-test('there is something to look at', () => {
+test('raft/ has files to check', () => {
   expect(files).toContain('core.ts');
   expect(files).toContain('driver/multi-raft.ts');
 });
@@ -25,7 +25,7 @@ test.each(files)('%s imports nothing but raft, and the core nothing of the drive
   expect(text).not.toMatch(/\bimport\s*\(|\brequire\s*\(|\bimport\.meta\b|\bglobalThis\b/);
 });
 
-test.each(files)('%s asserts always: nothing surrounds it that depends on the environment', (name) => {
+test.each(files)('%s asserts in every environment', (name) => {
   expect(read(name)).not.toMatch(/\bprocess\.(?:env|argv)|NODE_ENV|\bDEBUG\b|console\./);
 });
 

@@ -1,5 +1,6 @@
 /**
- * Random histories: whatever the network, the disks and the processes do, no guarantee breaks, and once the faults end,
+ * Random histories: the network, the disks and the processes fail in every way, no guarantee breaks, and once the
+ * faults end,
  * the group works again. The invariants are checked after every step (invariants.ts).
  */
 import { describe, expect, it } from 'vitest';
@@ -45,8 +46,8 @@ describe('random histories', () => {
   });
 });
 
-describe('the simulation looks at the disks themselves', () => {
-  it('52: and notices a commit that no quorum has on disk, however the leader came to it', () => {
+describe('the simulation reads the disks themselves', () => {
+  it('52: and notices a commit that no quorum has on disk, for any reason', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.isolate(1);
@@ -88,7 +89,7 @@ describe('the simulation detects a wrong group clock', () => {
     ).toBeLessThan(50);
   });
 
-  it('the newest leader heard of wins, whatever the log holds', () => {
+  it('the newest leader heard of wins, even if the log holds none of its entries', () => {
     expect(seedsUntilCaught((monotonic, wall) => new NewestLeaderWins(monotonic, wall), true)).toBeLessThan(
       200,
     );

@@ -4,7 +4,7 @@
  * repeated and very late messages. There must be one leader per term, one state per index, no lost entries, and
  * progress in the end.
  *
- * Each node learns the placement late, as from a replicated list: first a new version, later that it is settled.
+ * Each node learns the placement late, as from group 0: first a new version, later that it is settled.
  */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../raft/assert.ts';
@@ -25,7 +25,7 @@ const NODES = 6;
 interface Knowledge {
   version: number;
   settled: number;
-  /** By node: the version it offered itself under. */
+  /** By node: the version of the placement under which it last offered to be removed. */
   readonly offers: Map<NodeId, number>;
   /** Its offers since its process began. */
   offered: number;
@@ -77,7 +77,7 @@ class Moves {
     });
   }
 
-  /** Only when the one before is settled, now and then sooner. */
+  /** A new version, when the one before is settled, and now and then sooner. */
   #newVersion(): void {
     const newest = this.#placements.length - 1;
     if (this.#settled < newest && this.#random(10) > 0) return;
@@ -110,7 +110,7 @@ class Moves {
       this.returns += 1;
     }
     if (known.offered === version) {
-      // Repeated to every node that may lead.
+      // The offer is repeated to every node that may lead.
       const other = this.#chaos.pick([...this.cluster.nodes.keys()]) ?? node.id;
       this.#of(other).offers.set(node.id, version);
     } else if (node.disk.get(GROUP)?.placement === version) {
@@ -152,7 +152,7 @@ class Moves {
     node.raft.changeMembership(GROUP, step, version, () => undefined);
   }
 
-  /** As group 0 does: only of the newest version. */
+  /** Settles the newest version only, as group 0 does. */
   #reported(version: number): void {
     if (version === this.#placements.length - 1) this.#settled = version;
   }
@@ -190,7 +190,7 @@ function isSettled(config: GroupConfig, wanted: readonly NodeId[]): boolean {
 }
 
 describe('random histories of a group whose replicas are removed and come back', () => {
-  it('keep every promise and end in progress', async () => {
+  it('break no invariant, and the group makes progress in the end', async () => {
     let removals = 0;
     let returns = 0;
     const seeds = someSeeds(8, 2);
@@ -201,7 +201,7 @@ describe('random histories of a group whose replicas are removed and come back',
       removals += moves.removals;
       returns += moves.returns;
     });
-    // They do happen.
+    // Removals and returns do happen.
     expect(removals).toBeGreaterThan(3 * seeds.length);
     expect(returns).toBeGreaterThan(3 * seeds.length);
   });

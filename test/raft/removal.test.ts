@@ -1,5 +1,6 @@
 /**
- * Removing a replica from a node: what is left of it, and when it is allowed. The placement versions are those in
+ * Removing a replica from a node: the tombstone that is left, and when it is allowed. The placement versions are those
+ * in
  * docs/internals/raft.md, "Removing a replica".
  */
 import { describe, expect, it } from 'vitest';
@@ -10,7 +11,7 @@ import { messageOf } from './driver/parcel.ts';
 import { movedAway } from './moved-away.ts';
 
 describe('a replica that is removed', () => {
-  it('leaves a tombstone with a term it never was in, also after a restart', async () => {
+  it('leaves a tombstone with a term in which it never was, also after a restart', async () => {
     const { cluster, first: node } = await movedAway();
     const { term } = node.tombstone?.hardState ?? { term: 0 };
     expect(node.holdsGroup).toBe(false);
@@ -32,7 +33,7 @@ describe('a replica that is removed', () => {
     await cluster.commit('c', [5, 6, 7]);
   });
 
-  it('sends nothing more, not even what waited for the disk, and receives nothing', async () => {
+  it('sends nothing more, not even messages that waited for the disk, and receives nothing', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const follower = cluster.node(leader.id === 1 ? 2 : 1);
@@ -52,7 +53,7 @@ describe('a replica that is removed', () => {
   });
 
   it.each(['lost', 'kept'] as const)(
-    'and crashes before that is on disk (%s) is there or is gone',
+    'and crashes before that is on disk (%s) is complete or removed',
     async (fate) => {
       const cluster = new Cluster({ voters: 3 });
       await cluster.commit('a', [1, 2, 3]);
@@ -70,7 +71,7 @@ describe('a replica that is removed', () => {
     },
   );
 
-  it('answers waiting requests as lost', async () => {
+  it('answers waiting requests with an unknown outcome', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     cluster.isolate(leader.id);
@@ -96,7 +97,7 @@ describe('a replica that is removed', () => {
   });
 });
 
-describe('what decides whether a replica may go', () => {
+describe('the conditions for removing a replica', () => {
   it('an offer is confirmed when it is on disk', async () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.elect();

@@ -1,5 +1,6 @@
 /**
- * How the logs of followers become equal to the leader's, and what commits. The numbers are those of the scenarios in
+ * How the logs of followers become equal to the leader's, and which entries commit. The numbers are those of the
+ * scenarios in
  * test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
@@ -60,7 +61,7 @@ describe('replication', () => {
     expect(network.node(1).stored?.entries.map(({ term }) => term)).toEqual(result);
   });
 
-  // The paper's figure 7: a leader of term 8, and what followers may look like then.
+  // The paper's figure 7: a leader of term 8, and the logs that followers may have then.
   const LEADER = [1, 1, 1, 4, 4, 5, 5, 6, 6, 6];
   it.each([
     ['a: an entry is missing', [1, 1, 1, 4, 4, 5, 5, 6, 6]],
@@ -101,7 +102,7 @@ describe('replication', () => {
     expect(network.core(1).status().match.get(2)).toBe(5);
   });
 
-  it('31: progress keeps match below next for any sequence of answers', () => {
+  it('31: match stays below next for any sequence of answers', () => {
     const progress = new Progress({ next: 10, since: 1, limits: { messagesMax: 4, bytesMax: 1_000 } });
     expect(progress.maybeDecreaseTo(3, 2)).toBe(false);
     expect(progress.maybeDecreaseTo(9, 4)).toBe(true);
@@ -116,21 +117,24 @@ describe('replication', () => {
     expect([progress.match, progress.next]).toEqual([7, 8]);
   });
 
-  it.each([1, -1])('32: a conflicting term is skipped in one round trip (%d)', (direction) => {
-    const mine = blocks(1, 3, 5, 7);
-    const theirs = blocks(1, 2, 4, 6, 6);
-    const stored = new Map([
-      [1, storedLog(direction === 1 ? mine : [...theirs, 8], { term: 8 })],
-      [2, storedLog(direction === 1 ? theirs : mine, { term: 8 })],
-      [3, storedLog([1], { term: 8 })],
-    ]);
-    const network = new Network({ nodes: 3, stored });
-    network.elect(1);
-    network.tickAll(4 * heartbeatTicks);
-    expect(termsOf(network.core(2))).toEqual(termsOf(network.core(1)));
-    const refusals = network.sent.filter((m) => m.from === 2 && isAppendResponse(m) && m.rejected);
-    expect(refusals.length).toBeLessThanOrEqual(5);
-  });
+  it.each([1, -1])(
+    "32: a conflicting term is skipped in one round trip (sign of the leader's term minus the follower's: %d)",
+    (direction) => {
+      const mine = blocks(1, 3, 5, 7);
+      const theirs = blocks(1, 2, 4, 6, 6);
+      const stored = new Map([
+        [1, storedLog(direction === 1 ? mine : [...theirs, 8], { term: 8 })],
+        [2, storedLog(direction === 1 ? theirs : mine, { term: 8 })],
+        [3, storedLog([1], { term: 8 })],
+      ]);
+      const network = new Network({ nodes: 3, stored });
+      network.elect(1);
+      network.tickAll(4 * heartbeatTicks);
+      expect(termsOf(network.core(2))).toEqual(termsOf(network.core(1)));
+      const refusals = network.sent.filter((m) => m.from === 2 && isAppendResponse(m) && m.rejected);
+      expect(refusals.length).toBeLessThanOrEqual(5);
+    },
+  );
 
   it('42: a deposed leader with 1,500 entries of its own catches up within a few heartbeats', () => {
     const network = new Network({ nodes: 3, raft: { uncommittedBytesMax: 1 << 20 } });
@@ -168,7 +172,7 @@ describe('replication', () => {
     network.hold((message) => message.type === 'append' && message.to === 2);
     for (const text of ['a', 'b', 'c']) network.propose(1, text);
     network.settle();
-    // The newest first, the oldest last, and all of them twice.
+    // The newest append arrives first, the oldest last, and each of them twice.
     const appends = [...network.held, ...network.held];
     network.release();
     network.queue.length = 0;

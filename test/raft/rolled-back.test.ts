@@ -13,7 +13,7 @@ function heartbeat(term: number, match: number): Heartbeat {
   return { type: 'heartbeat', from: 2, to: 1, term, commit: 0, timeMillis: 0, readRound: 0, match };
 }
 
-describe('a directory that is an older copy', () => {
+describe('an older copy of a directory', () => {
   it('is found when the leader knows of an entry that it lacks', () => {
     const network = follower([1, 1, 3], 3);
     const reported = (): void => network.core(1).step(heartbeat(3, 4));

@@ -56,6 +56,6 @@ test.each(rows())('scenario $number is shown where the list says, or the list sa
   expect(row.reason === undefined).toBe(row.files.length > 0);
 });
 
-test('no title begins with a number that is no scenario', () => {
+test('every number at the start of a title is a scenario of the list', () => {
   expect([...CLAIMS.keys()].filter((number) => number < 1 || number > SCENARIOS)).toEqual([]);
 });

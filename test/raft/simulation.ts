@@ -45,7 +45,7 @@ export class Simulation {
   readonly #random: (bound: number) => number;
   readonly #weights: readonly (readonly [Action, number])[];
   readonly #faults: readonly (readonly [Fault, number])[];
-  /** Percentage of deliveries that take any message instead of the oldest of a link. */
+  /** Percentage of deliveries that take a random message instead of the oldest of a link. */
   readonly #reorderPercent: number;
   /** Real time that passes in one step is below this. */
   readonly #stepMillisMax: number;
@@ -61,7 +61,7 @@ export class Simulation {
       autoSync: false,
       // Most histories compact all the time; some never do.
       ...(random(4) > 0 && { snapshotEvery: 2 + random(8), keepEntries: random(6) }),
-      // Half of them write an entry or two at a time.
+      // Half of the histories write an entry or two at a time.
       ...(random(2) === 0 && { writeCostMax: 1 + random(1_500) }),
       raft: {
         heartbeatTicks: 1,
@@ -151,7 +151,7 @@ export class Simulation {
 
   #fault(): void {
     const { network } = this;
-    // Half of what goes wrong happens to the leader.
+    // Half of the faults happen to the leader.
     const leader = this.#random(2) === 0 ? network.leader : undefined;
     const node = leader === undefined ? this.#anyUp() : network.node(leader.id);
     switch (this.#pick(this.#faults)) {
@@ -217,7 +217,7 @@ export class Simulation {
 
   #propose(): void {
     const { network } = this;
-    // Now and then a leader that is not the newest: it may not know yet.
+    // Now and then a former leader, which may not know yet that there is a newer one.
     const leaders = network.up.filter((node) => node.core.role === 'leader');
     const node = this.#any(leaders);
     this.#proposals += 1;
@@ -264,7 +264,7 @@ export class Simulation {
     throw new Error('weights are positive');
   }
 
-  /** The faults end. Within a few election timeouts there is one leader, and what it is given commits everywhere. */
+  /** The faults end. Within a few election timeouts there is one leader, and its proposals commit everywhere. */
   healAndExpectProgress(): void {
     const { network } = this;
     network.heal();

@@ -18,7 +18,7 @@ function compacting(): Network {
 }
 
 /** Node 1 leads, and the snapshot that node 3 needs is held. */
-function onItsWay(): Network {
+function snapshotUnderWay(): Network {
   const network = compacting();
   network.elect(1);
   network.isolate(3);
@@ -29,7 +29,7 @@ function onItsWay(): Network {
   return network;
 }
 
-describe('a leader whose log begins behind what a follower needs', () => {
+describe('a leader whose log no longer has the entries that a follower needs', () => {
   it('68: a follower that needs compacted entries gets a snapshot, and appends after it', () => {
     const network = compacting();
     network.elect(1);
@@ -43,7 +43,7 @@ describe('a leader whose log begins behind what a follower needs', () => {
     network.commit(1, 'and on');
     network.tickAll(heartbeatTicks);
     expect(network.node(3).machine).toEqual(network.node(1).machine);
-    // What was installed is on its disk.
+    // The installed snapshot is on its disk.
     network.crash(3);
     network.restart(3);
     network.tickAll(2 * heartbeatTicks);
@@ -51,7 +51,7 @@ describe('a leader whose log begins behind what a follower needs', () => {
   });
 
   it('69: nothing is appended to a follower while a snapshot is on its way to it', () => {
-    const network = onItsWay();
+    const network = snapshotUnderWay();
     expect(network.held).toHaveLength(1);
     network.sent.length = 0;
     for (let i = 0; i < 3; i += 1) network.commit(1, `q${i}`);
@@ -63,7 +63,7 @@ describe('a leader whose log begins behind what a follower needs', () => {
   });
 
   it('69: a snapshot that did not arrive is sent again after the next heartbeat', () => {
-    const network = onItsWay();
+    const network = snapshotUnderWay();
     for (const envelope of network.held.splice(0)) network.lose(envelope);
     network.release();
     network.tickAll(3 * heartbeatTicks);
@@ -88,7 +88,7 @@ describe('a leader whose log begins behind what a follower needs', () => {
   });
 
   it('77: the fate of a snapshot sent in an earlier term means nothing to the leader of a later one', () => {
-    const network = onItsWay();
+    const network = snapshotUnderWay();
     const [late] = network.held.splice(0);
     expect(late).toBeDefined();
     network.release();
@@ -105,11 +105,11 @@ describe('a leader whose log begins behind what a follower needs', () => {
     expect(network.node(3).core.lastPosition.index).toBe(network.core(1).lastPosition.index);
   });
 
-  it('70: an acknowledgement that connects to the log ends the wait, whichever snapshot it came from', () => {
-    const network = onItsWay();
+  it('70: an acknowledgement at or behind the start of the log ends the wait, from any snapshot', () => {
+    const network = snapshotUnderWay();
     const [first] = network.held;
     for (let i = 0; i < 3; i += 1) network.commit(1, `q${i}`);
-    // The first snapshot arrives, but its sender is never told.
+    // The first snapshot arrives, but its sender never hears of it.
     expect(first?.message.type).toBe('snapshot');
     if (first !== undefined) network.act(3, (core) => core.step(first.message));
     network.held.length = 0;

@@ -1,5 +1,5 @@
 /**
- * What a replica does with a snapshot, its own or a received one, as the core sees it. The numbers are those of the
+ * The handling of snapshots in the core: a replica's own ones and received ones. The numbers are those of the
  * scenarios in test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ function compacting(nodes = 3): Network {
 }
 
 describe('a snapshot', () => {
-  it('67: a snapshot that is older than what is committed is ignored, and answered', () => {
+  it('67: a snapshot that ends before the commit index is ignored, and answered', () => {
     const network = compacting();
     network.elect(1);
     for (let i = 0; i < 12; i += 1) network.commit(1, `p${i}`);
@@ -42,7 +42,7 @@ describe('a snapshot', () => {
     expect(node.isWriting).toBe(false);
   });
 
-  it('67: a snapshot that the log already holds moves commit and keeps the log', () => {
+  it('67: a snapshot of entries that the log already holds moves commit and keeps the log', () => {
     const network = new Network({ nodes: 3, stored: new Map([[1, storedLog([1, 1, 1, 1])]]) });
     const { core } = network.node(1);
     core.step(installOf({ term: 1, last: [3, 1] }));
@@ -58,7 +58,7 @@ describe('a snapshot', () => {
     expect(network.sent).toMatchObject([{ type: 'appendResponse', rejected: false, index: 4 }]);
   });
 
-  it('a snapshot is acknowledged, applied upon and campaigned with only when it is on disk', () => {
+  it('a replica acknowledges a snapshot, applies entries after it and campaigns with it only when it is on disk', () => {
     const network = new Network({ nodes: 3, autoSync: false });
     network.act(1, (core) => core.step(installOf({ term: 3, last: [40, 3] })));
     expect(network.sent).toEqual([]);
@@ -72,7 +72,7 @@ describe('a snapshot', () => {
     expect(network.core(1).lastPosition).toMatchObject({ index: 40, term: 3 });
   });
 
-  it('nothing is applied upon a snapshot that is not on disk', () => {
+  it('no entry after a snapshot is applied before the snapshot is on disk', () => {
     const { core } = new Network({ nodes: 3, autoSync: false }).node(1);
     core.step(installOf({ term: 3, last: [40, 3] }));
     core.step(appendOf({ term: 3, prev: [40, 3], terms: [3], commit: 41 }));
@@ -92,7 +92,7 @@ describe('a snapshot', () => {
     expect(network.sent).toEqual([]);
   });
 
-  it('after a snapshot, a late append from below its index changes nothing', () => {
+  it('after a snapshot, a late append of entries before its index changes nothing', () => {
     const network = compacting();
     network.elect(1);
     network.hold((message) => message.type === 'append' && message.to === 3);
@@ -139,7 +139,7 @@ describe('a snapshot', () => {
     expect(network.node(2).machine).toEqual(machine);
   });
 
-  it('a write that is overtaken by a snapshot marks nothing stable: the snapshot replaces what it wrote', () => {
+  it('a write that ends after a snapshot came marks no entry stable: the snapshot replaces the written entries', () => {
     // 1. entries 2 to 5 of term 2 are being written, slowly
     const network = new Network({ nodes: 5, stored: new Map([[1, storedLog([1])]]), autoSync: false });
     network.act(1, (core) => core.step(appendOf({ term: 2, prev: [1, 1], terms: [2, 2, 2, 2] })));

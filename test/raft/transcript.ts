@@ -1,7 +1,7 @@
 /**
  * Golden transcripts: a script of commands for a group of cores, and the exact messages, role changes and writes they
- * cause. The files in transcripts/ are documentation as much as tests. A block is one command, `----`, and what
- * happened; everything before the first block of a paragraph that starts with `#` is commentary.
+ * cause. The files in transcripts/ are documentation as much as tests. A block is one command, `----`, and the events
+ * that followed; everything before the first block of a paragraph that starts with `#` is commentary.
  *
  *   nodes N [one-by-one]     N followers with empty logs; `one-by-one`: an append carries one entry
  *   log N 1 1 2              node N's durable log has entries of these terms, and the node is in the last one's term
@@ -9,8 +9,8 @@
  *   tick N K                 K ticks pass on node N
  *   campaign N               node N starts an election
  *   propose N TEXT           node N, if it leads, appends TEXT
- *   write N                  node N hands what is new to its disk; nothing is on it yet
- *   sync N                   node N's disk finishes what was handed to it (and is handed the rest first, if nothing was)
+ *   write N                  node N hands new entries to its disk; nothing is on it yet
+ *   sync N                   node N's disk finishes the write in flight (or, if there is none, the next one)
  *   deliver [A->B] [drop]    messages that left so far arrive, in order: all, or those of one link; `drop` loses them
  *   settle                   sync and deliver until nothing happens any more
  *   compact N INDEX          node N has a snapshot up to INDEX and forgets the log before it
@@ -56,7 +56,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
     return this.#nodes.size === this.#founders.length ? this.nodes : undefined;
   }
 
-  /** Runs one command and returns what it caused, line by line. */
+  /** Runs one command and returns the events that it caused, one per line. */
   run(command: string): string {
     this.#lines = [];
     const [verb = '', ...words] = command.trim().split(/\s+/);
@@ -199,16 +199,16 @@ export class Transcript implements ObservedNetwork, Surroundings {
       target.core.step(message);
       return;
     }
-    // The driver streams the stored snapshot; here it arrives at once, and the sender is told.
+    // The driver streams the stored snapshot; here it arrives at once, and its arrival is reported to the sender.
     const sender = this.#node(message.from);
     const { snapshot } = sender;
-    if (snapshot === undefined) throw new Error(`node ${sender.id} sends a snapshot that it has not`);
+    if (snapshot === undefined) throw new Error(`node ${sender.id} sends a snapshot that it does not have`);
     target.core.step({ ...message, meta: withChunks(snapshot) });
     sender.core.snapshotDone(message.to, 'arrived');
   }
 
   #settle(): void {
-    // A message may arrive in silence and be written in the next round, so one quiet round is not enough.
+    // A message may arrive and cause nothing until its write in the next round, so one quiet round is not enough.
     let quietRounds = 0;
     for (let round = 0; round < 100; round += 1) {
       const before = this.#lines.length;
@@ -220,7 +220,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
       quietRounds = this.#lines.length === before && this.#wire.length === 0 ? quietRounds + 1 : 0;
       if (quietRounds === 2) return;
     }
-    throw new Error('it does not settle');
+    throw new Error('the group does not settle');
   }
 
   #compact(node: TestNode, index: number): void {
@@ -236,7 +236,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
     this.#lines.push(`${node.id} restarts: ${statusOf(node)}`);
   }
 
-  /** Applies what is committed, and records the messages that left and the changes of roles. */
+  /** Applies committed entries, and records the messages that left and the changes of roles. */
   #collect(): void {
     for (const node of this.nodes) {
       this.invariants.observe(node);

@@ -5,10 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { Transcript } from './transcript.ts';
 
 const FOLDER = join(import.meta.dirname, 'transcripts');
-/** Rewrites the files with what really happens: read the difference before committing it. */
+/** Rewrites the files with the actual events: read the difference before committing it. */
 const isRewriting = process.env['REWRITE_TRANSCRIPTS'] === '1';
 
-/** Plays a script: each block's command is run anew, comments stay. */
+/** Plays a script: runs each block's command, and keeps comments. */
 function replay(text: string): string {
   const transcript = new Transcript();
   const blocks = text.trimEnd().split(/\n\n+/);

@@ -47,7 +47,7 @@ describe('a vote', () => {
     }
   });
 
-  it('11: whatever its role, a node votes by its log when asked in a later term', () => {
+  it('11: a node in any role votes by its log when asked in a later term', () => {
     for (const role of ['follower', 'preCandidate', 'candidate', 'leader'] as const) {
       for (const isComplete of [true, false]) {
         const network = new Network({ nodes: 3, stored: new Map([[1, storedLog([1, 1])]]) });
@@ -68,7 +68,7 @@ describe('a vote', () => {
     }
   });
 
-  it('12: a candidate whose log is shorter cannot win, and what it disturbs is over soon', () => {
+  it('12: a candidate whose log is shorter cannot win, and disturbs the group only briefly', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.isolate(3);
@@ -89,7 +89,7 @@ describe('a vote', () => {
     for (const node of network.nodes) expect(node.machine).toEqual(network.node(1).machine);
   });
 
-  it('20, 21: being asked in vain does not postpone the own election', () => {
+  it('20, 21: a node that refuses a vote does not postpone its own election', () => {
     const network = new Network({ nodes: 3, stored: new Map([[1, storedLog([1, 1])]]) });
     const request = { type: 'preVote', from: 2, to: 1, term: 2, lastIndex: 1, lastTerm: 1 } as const;
     let ticks = 0;
@@ -101,7 +101,7 @@ describe('a vote', () => {
     expect(ticks).toBeLessThan(2 * electionTicks);
   });
 
-  it('55: votes are judged by the end of the log as it is, not as it was before entries were replaced', () => {
+  it('55: a vote depends on the present end of the log, not on entries that were replaced', () => {
     const network = new Network({
       nodes: 3,
       stored: new Map([[1, storedLog([1, 1, 1, 1])]]),
@@ -122,7 +122,7 @@ describe('a vote', () => {
     expect(network.sent.at(-1)).toMatchObject({ type: 'voteResponse', granted: true });
   });
 
-  it('a repeated request of the same candidate is granted again, so that a lost answer costs nothing', () => {
+  it('a repeated request of the same candidate is granted again, in case the first answer was lost', () => {
     const network = new Network({ nodes: 3 });
     network.hold((message) => message.type === 'voteResponse');
     network.elect(1);

@@ -2,7 +2,7 @@
 import { RaftLog } from '../../raft/log.ts';
 import type { LogPosition } from '../../raft/types.ts';
 
-// Look-ups in the log are what every loop of the core does.
+// Every loop of the core reads the log.
 const LOOKUPS_MAX = 1_000_000;
 let lookups = 0;
 const descriptor = Object.getOwnPropertyDescriptor(RaftLog.prototype, 'positionAt');

@@ -1,5 +1,5 @@
 /**
- * Group clocks that look right and are wrong, to show that the simulation detects them. Each is a rule that was
+ * Group clocks that seem right and are wrong, to show that the simulation detects them. Each is a rule that was
  * considered and rejected.
  */
 import type { TestClock } from './node.ts';
@@ -59,7 +59,7 @@ export class NewestLeaderWins extends AnchoredClock {
   }
 }
 
-/** No clock of the group at all: every leader stamps by its own wall. */
+/** No clock of the group at all: every leader stamps by its own wall clock. */
 export class WallClock implements TestClock {
   readonly nowMillis: () => number;
 

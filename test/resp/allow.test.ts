@@ -1,4 +1,4 @@
-/** `ALLOW`: what it asks the node, and its answers. Only a decision of the node can allow. */
+/** `ALLOW`: its request to the node, and its answers. Only a decision of the node can allow. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { decisionOf } from '../api/decision-of.ts';
@@ -25,14 +25,14 @@ describe('ALLOW', () => {
     expect(played.asked).toEqual([questionOf({ userId: 'ada' })]);
   });
 
-  it('takes its options in any order and in any letters', async () => {
+  it('accepts its options in any order, in capitals or not', async () => {
     await open();
     await client.ask('allow', 'ada', 'id', 'r1', 'At', '123', 'RULE', 'burst', 'cost', '7');
     const request = { userId: 'ada', requestId: 'r1', timestampMillis: 123, rule: 'burst', cost: 7 };
     expect(played.asked).toEqual([questionOf(request)]);
   });
 
-  it('takes SETTLE among its options, and once', async () => {
+  it('accepts SETTLE among its options, once', async () => {
     await open();
     await client.ask('ALLOW', 'ada', 'COST', '7', 'SETTLE', 'ID', 'r1');
     await client.ask('ALLOW', 'ada', 'settle');
@@ -43,7 +43,7 @@ describe('ALLOW', () => {
     expect(await client.ask('ALLOW', 'ada', 'SETTLE', 'SETTLE')).toEqual({ error: 'ERR syntax error' });
   });
 
-  it('takes keys of other letters than ASCII', async () => {
+  it('accepts keys with letters outside ASCII', async () => {
     await open();
     await client.ask('ALLOW', 'žluť 😀');
     expect(played.asked).toEqual([questionOf({ userId: 'žluť 😀' })]);
@@ -70,7 +70,7 @@ describe('ALLOW', () => {
     expect([match, matchMore]).toEqual([allow, allowMore]);
   });
 
-  it('says that no rule limits by a limit of -1', async () => {
+  it('answers a limit of -1 if no rule has a limit', async () => {
     await open();
     played.answer = { kind: 'unlimited', rulesVersion: 7 };
     expect(await client.ask('ALLOW', 'ada')).toEqual([1, -1, -1, 0, 0]);
@@ -101,7 +101,7 @@ describe('ALLOW', () => {
     [['ALLOW', 'ada', 'AT', '-1'], 'ERR timestampMillis must be an integer from 0 to 8640000000000000'],
     [['ALLOW', 'ada', 'RULE', ''], 'ERR rule must be text of 1 to 128 bytes'],
     [['ALLOW', 'ada', 'ID', 'x'.repeat(129)], 'ERR requestId must be text of 1 to 128 bytes'],
-  ])('refuses what cannot be asked: %j', async (args, error) => {
+  ])('refuses invalid arguments: %j', async (args, error) => {
     await open();
     expect(await client.ask(...args)).toEqual({ error });
     expect(played.asked).toEqual([]);

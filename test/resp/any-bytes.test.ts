@@ -33,22 +33,22 @@ function expected(...parts: readonly Buffer[]): string {
 
 describe.each([
   ['the id of a handshake', GUID],
-  ['every byte there is', ALL_BYTES],
+  ['every possible byte', ALL_BYTES],
   ['a text', Buffer.from('größer')],
   ['nothing', Buffer.alloc(0)],
 ])('%s', (_, bytes) => {
-  it.each(['ECHO', 'PING'])('comes back from %s', async (command) => {
+  it.each(['ECHO', 'PING'])('is returned by %s', async (command) => {
     client.send(command, bytes);
     expect(await received()).toBe(expected(bulk(bytes)));
   });
 
-  it('comes back as the key of a command', async () => {
+  it('is returned as the key of a command', async () => {
     client.send('COMMAND', 'GETKEYS', 'ALLOW', bytes);
     expect(await received()).toBe(expected(Buffer.from('*1\r\n'), bulk(bytes)));
   });
 });
 
-it('an answer keeps its bytes while the next command is read', async () => {
+it('stays in an answer while the next command is read', async () => {
   const texts = Array.from({ length: 50 }, (_, i) => Buffer.alloc(4_000, 0x80 + i));
   for (const text of texts) client.send('ECHO', text);
   expect(await received()).toBe(expected(...texts.map(bulk)));

@@ -1,4 +1,4 @@
-/** `Backlog`: when a client has sent more than the node can handle. */
+/** `Backlog`: detects a client that has sent more than the node can handle. */
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../src/resp/backlog.ts';
 
@@ -15,8 +15,8 @@ class Bench {
   }
 }
 
-describe('what a client sent', () => {
-  it('is late when something of it was unread for more than 50 ms', () => {
+describe('the bytes of a client', () => {
+  it('are late when some were unread for more than 50 ms', () => {
     const bench = new Bench();
     expect(bench.after(1_000)).toBe(false);
     bench.backlog.stands();
@@ -25,7 +25,7 @@ describe('what a client sent', () => {
     expect(bench.after(1)).toBe(true);
   });
 
-  it('is late no more once all is read', () => {
+  it('are not late any more once all are read', () => {
     const bench = new Bench();
     bench.backlog.stands();
     expect(bench.after(100)).toBe(true);
@@ -34,7 +34,7 @@ describe('what a client sent', () => {
     expect(bench.after(0)).toBe(false);
   });
 
-  it('is not all read when as much came as the system gives at once', () => {
+  it('are not all read when as many came as the system returns at once', () => {
     const bench = new Bench();
     bench.backlog.came(CHUNK_BYTES);
     bench.backlog.read();
@@ -42,7 +42,7 @@ describe('what a client sent', () => {
     expect(bench.after(51)).toBe(true);
   });
 
-  it('is not late when the node was not too busy to read it: a slow disk or a client that does not read is something else', () => {
+  it('are not late if the node was not too busy to read them, but its disk is slow or the client does not read', () => {
     const bench = new Bench();
     bench.backlog.stands();
     expect(bench.after(1_000, false)).toBe(false);

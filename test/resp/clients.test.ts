@@ -29,7 +29,7 @@ beforeAll(async () => {
   ports = cluster.config.nodes.map(({ resp }) => resp?.port ?? 0);
   for (const port of ports) {
     // Clients only find nodes that have slots, and a busy machine may give a node its partitions late.
-    await eventually('every node knows where all slots are, and that each has some', async () => {
+    await eventually('every node knows all slots, and has some', async () => {
       const client = new Redis(port, '127.0.0.1');
       const info = await client.cluster('INFO');
       client.disconnect();
@@ -51,14 +51,14 @@ async function granted(count: number, ask: Ask): Promise<number> {
   return answers.filter((answer) => Array.isArray(answer) && Number(answer[0]) === 1).length;
 }
 
-/** Undefined: a node had no slots when the client looked, because others led all its partitions. */
+/** Undefined: a node had no slots when the client asked, because others led all its partitions. */
 function areAll(found: readonly (number | undefined)[]): true | undefined {
   const isAll = ports.every((port) => found.includes(port)) && new Set(found).size === ports.length;
   return isAll ? true : undefined;
 }
 
 describe('a node', () => {
-  it('tells where all nodes speak the Redis protocol, and counts its answers', async () => {
+  it('reports the Redis addresses of all nodes, and counts its answers', async () => {
     const http = cluster.config.nodes[0]?.http.port ?? 0;
     const report = async (): Promise<unknown> => (await fetch(`http://127.0.0.1:${http}/v1/cluster`)).json();
     await expect
@@ -73,7 +73,7 @@ describe('a node', () => {
 });
 
 describe('ioredis', () => {
-  it('is granted no more than the limit, over all nodes together', async () => {
+  it('gets no more grants than the limit from all nodes together', async () => {
     const clients = ports.map((port) => new Redis(port, '127.0.0.1'));
     try {
       const ask: Ask = async (i, id) => clients[i % 3]?.call('ALLOW', 'ioredis', 'ID', id);
@@ -89,7 +89,7 @@ describe('ioredis', () => {
     const client = new Redis(ports[1] ?? 0, '127.0.0.1');
     try {
       let attempts = 0;
-      const remaining = await eventually('a pipeline that was decided as a whole', async () => {
+      const remaining = await eventually('a pipeline that was decided completely', async () => {
         attempts += 1;
         const pipeline = client.pipeline();
         for (let i = 0; i < 1_000; i += 1) pipeline.call('ALLOW', `pipelined-${attempts}`, 'RULE', 'wide');
@@ -105,7 +105,7 @@ describe('ioredis', () => {
     }
   });
 
-  it('looks without being charged, and gets back what a refund took back', async () => {
+  it('peeks without being charged, and gets the cost of a refund back', async () => {
     const [one, two] = ports.map((port) => new Redis(port, '127.0.0.1'));
     try {
       const left = async (): Promise<unknown> => {
@@ -129,7 +129,7 @@ describe('ioredis', () => {
     }
   });
 
-  it('is refused with errors that it understands', async () => {
+  it('gets errors in the form of Redis', async () => {
     const client = new Redis(ports[0] ?? 0, '127.0.0.1');
     try {
       await expect(client.call('ALLOW', 'ada', 'COST', '6')).rejects.toThrow('ERR cost must be at most');
@@ -143,7 +143,7 @@ describe('ioredis', () => {
   });
 
   it('finds the nodes of the cluster', async () => {
-    await eventually('a look at which every node had slots', async () => {
+    await eventually('a report in which every node has slots', async () => {
       const client = new Cluster([{ host: '127.0.0.1', port: ports[0] ?? 0 }]);
       try {
         const users = Array.from({ length: 40 }, (_, i) => `clustered-${i}`);
@@ -174,7 +174,7 @@ describe('node-redis', () => {
   });
 
   it('finds the nodes of the cluster', async () => {
-    await eventually('a look at which every node had slots, and every slot a node', async () => {
+    await eventually('a report in which every node has slots, and every slot a node', async () => {
       const client = createCluster({ rootNodes: [{ socket: { host: '127.0.0.1', port: ports[2] ?? 0 } }] });
       await client.connect();
       try {
@@ -198,7 +198,7 @@ describe.each([
   ['redis-cli', ['REFUND', 'cli', 'ID', 'none']],
   ['redis-benchmark', ['-n', '1000', '-c', '10', '-P', '4', '-q', 'ALLOW', 'benchmark', 'RULE', 'wide']],
 ])('%s', (program, args) => {
-  it('is served, where it is installed', async (context) => {
+  it('is served, if it is installed', async (context) => {
     const child = spawn(program, ['-h', '127.0.0.1', '-p', String(ports[0]), ...args]);
     let said = '';
     child.stdout?.on('data', (bytes: Buffer) => (said += bytes.toString()));

@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => played.stop());
 
 function textOf(reply: Decoded): string {
-  if (typeof reply !== 'string') throw new Error('it is no text');
+  if (typeof reply !== 'string') throw new Error('the reply is no text');
   return reply;
 }
 
@@ -24,7 +24,7 @@ function nodeName(id: number): string {
 }
 
 describe('a command', () => {
-  it('that is not known is refused as Redis refuses it', async () => {
+  it('that is unknown is refused as Redis refuses it', async () => {
     expect(await client.ask('FOO')).toEqual({
       error: "ERR unknown command 'FOO', with args beginning with: ",
     });
@@ -36,7 +36,7 @@ describe('a command', () => {
     });
   });
 
-  it('that is not known shows the first of its arguments', async () => {
+  it('that is unknown is refused with the first of its arguments', async () => {
     const reply = await client.ask('x'.repeat(4_000), ...Array.from({ length: 60 }, () => 'y'.repeat(4_000)));
     expect(reply).toMatchObject({ error: expect.stringMatching(/^ERR unknown command 'x{128}', with/) });
     expect(JSON.stringify(reply).length).toBeLessThan(400);
@@ -55,7 +55,7 @@ describe('a command', () => {
     });
   });
 
-  it('may be typed by hand', async () => {
+  it('may be an inline command', async () => {
     client.socket.write('ping\r\nECHO "a b"\nPING hello\n');
     expect(await client.next(3)).toEqual(['PONG', 'a b', 'hello']);
   });
@@ -79,7 +79,7 @@ describe('HELLO', () => {
 
   const ORDER = ['server', 'version', 'proto', 'id', 'mode', 'role', 'modules'];
 
-  it('takes the user that needs no password, and a name', async () => {
+  it('accepts the user that needs no password, and a name', async () => {
     await client.ask('HELLO', '3', 'AUTH', 'default', 'secret', 'SETNAME', 'me');
     expect(await client.ask('CLIENT', 'GETNAME')).toBe('me');
   });
@@ -99,7 +99,7 @@ describe('HELLO', () => {
 });
 
 describe('a connection', () => {
-  it('needs no password, and says so as Redis does', async () => {
+  it('needs no password, and refuses one as Redis does', async () => {
     expect(await client.ask('AUTH', 'secret')).toMatchObject({
       error: expect.stringMatching(/^ERR AUTH <password> called without any password configured/),
     });
@@ -115,7 +115,7 @@ describe('a connection', () => {
     expect(await client.ask('SELECT', 'x')).toEqual({ error: 'ERR invalid DB index' });
   });
 
-  it('ends when its client quits, and takes nothing that follows', async () => {
+  it('ends when its client quits, and ignores later commands', async () => {
     client.send('PING');
     client.send('QUIT');
     client.send('ALLOW', 'ada');
@@ -124,14 +124,14 @@ describe('a connection', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('is as new after RESET', async () => {
+  it('is in its initial state after RESET', async () => {
     await client.ask('HELLO', '3', 'SETNAME', 'me');
     expect(await client.ask('RESET')).toBe('RESET');
     expect(await client.ask('CLIENT', 'GETNAME')).toBeNull();
     expect(client.received.toString()).toMatch(/\$-1\r\n$/);
   });
 
-  it('takes what changes nothing here', async () => {
+  it('accepts commands that change nothing here', async () => {
     for (const name of ['READONLY', 'READWRITE', 'ASKING']) expect(await client.ask(name)).toBe('OK');
   });
 
@@ -139,7 +139,7 @@ describe('a connection', () => {
     expect(await client.ask('DBSIZE')).toBe(0);
   });
 
-  it('tells tools that grants are on disk', async () => {
+  it('answers tools that grants are on disk', async () => {
     expect(await client.ask('CONFIG', 'GET', 'maxmemory')).toEqual([]);
     expect(await client.ask('CONFIG', 'GET', 'save')).toEqual(['save', '']);
     await client.ask('HELLO', '3');
@@ -160,7 +160,7 @@ describe('CLIENT', () => {
     );
   });
 
-  it('lists all', async () => {
+  it('lists all connections', async () => {
     const other = played.client();
     expect(await other.ask('CLIENT', 'ID')).toBe(2);
     await client.ask('CLIENT', 'SETNAME', 'me');
@@ -169,7 +169,7 @@ describe('CLIENT', () => {
     expect(list).toContain('name=me ');
   });
 
-  it('takes what changes nothing here, and refuses the rest', async () => {
+  it('accepts subcommands that change nothing here, and refuses the others', async () => {
     expect(await client.ask('CLIENT', 'NO-EVICT', 'on')).toBe('OK');
     expect(await client.ask('CLIENT', 'NO-TOUCH', 'OFF')).toBe('OK');
     expect(await client.ask('CLIENT', 'NO-TOUCH', 'x')).toEqual({ error: 'ERR syntax error' });
@@ -188,7 +188,7 @@ describe('CLIENT', () => {
 });
 
 describe('INFO', () => {
-  it('has the sections that are asked for, or all', async () => {
+  it('has the requested sections, or all', async () => {
     const all = textOf(await client.ask('INFO'));
     for (const name of ['Server', 'Clients', 'Stats', 'Replication', 'Cluster', 'Keyspace']) {
       expect(all).toContain(`# ${name}\r\n`);
@@ -203,7 +203,7 @@ describe('INFO', () => {
     expect(await client.ask('INFO', 'nothing')).toBe('');
   });
 
-  it('counts what was done', async () => {
+  it('counts connections and commands', async () => {
     await client.ask('ALLOW', 'ada');
     await client.ask('ALLOW', '');
     const stats = await client.ask('INFO', 'stats');
@@ -225,7 +225,7 @@ describe('COMMAND', () => {
     expect(await client.ask('COMMAND', 'LIST')).toContain('cl.throttle');
   });
 
-  it('says what commands are for', async () => {
+  it('documents the commands', async () => {
     await client.ask('HELLO', '3');
     const docs = await client.ask('COMMAND', 'DOCS', 'client', 'none');
     expect(docs).toEqual(new Map([['client', expect.any(Map)]]));
@@ -251,14 +251,14 @@ describe('CLUSTER', () => {
   const one = ['127.0.0.1', 10_101, nodeName(1), []];
   const two = ['127.0.0.1', 10_102, nodeName(2), []];
 
-  it('returns the leaders of slots, as far as they are known', async () => {
+  it('returns the known leaders of slots', async () => {
     expect(await client.ask('CLUSTER', 'SLOTS')).toEqual([
       [0, 8_191, one],
       [8_192, 12_287, two],
     ]);
   });
 
-  it('leaves out leaders without a RESP listener', async () => {
+  it('omits leaders without a RESP listener', async () => {
     const [first, ...others] = played.report.partitions;
     if (first === undefined) throw new Error('there is a partition');
     played.report = { ...played.report, partitions: [{ ...first, leader: 3 }, ...others] };
@@ -279,7 +279,7 @@ describe('CLUSTER', () => {
     expect(await client.ask('CLUSTER', 'NODES')).toContain(' ::1:10101@0 myself');
   });
 
-  it('tells shards', async () => {
+  it('returns shards', async () => {
     await client.ask('HELLO', '3');
     const shards = await client.ask('CLUSTER', 'SHARDS');
     expect(shards).toMatchObject([
@@ -294,14 +294,14 @@ describe('CLUSTER', () => {
     ]);
   });
 
-  it('tells nodes, a line each', async () => {
+  it('returns one line per node', async () => {
     expect(await client.ask('CLUSTER', 'NODES')).toBe(
       `${nodeName(1)} 127.0.0.1:10101@0 myself,master - 0 0 7 connected 0-8191\n` +
         `${nodeName(2)} 127.0.0.1:10102@0 master - 0 0 7 connected 8192-12287\n`,
     );
   });
 
-  it('tells whether all slots have a leader', async () => {
+  it('reports if all slots have a leader', async () => {
     const info = await client.ask('CLUSTER', 'INFO');
     for (const line of ['cluster_state:fail', 'cluster_slots_assigned:12288', 'cluster_size:2'])
       expect(info).toContain(`${line}\r\n`);

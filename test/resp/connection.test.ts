@@ -30,7 +30,7 @@ async function asked(count: number): Promise<void> {
 }
 
 describe('answers', () => {
-  it('come in the order of the commands, in whatever order they are decided', async () => {
+  it('come in the order of the commands, for any order of the decisions', async () => {
     played = await PlayedListener.listening();
     played.answer = undefined;
     await fc.assert(
@@ -54,7 +54,7 @@ describe('answers', () => {
     );
   });
 
-  it('wait for those before them, and no longer', async () => {
+  it('wait only for those before them', async () => {
     played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
@@ -69,7 +69,7 @@ describe('answers', () => {
     expect((await client.next(2)).map((reply) => remainingOf(reply))).toEqual([1, 2]);
   });
 
-  it('that are given twice count once', async () => {
+  it('that the node gives twice count once', async () => {
     played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
@@ -87,7 +87,7 @@ describe('answers', () => {
     const commands = Array.from({ length: 10_000 }, (_, i) =>
       i % 3 === 0 ? encodeCommand('ECHO', String(i)) : encodeCommand('ALLOW', `u${i}`),
     );
-    const replies = await eventually('a pipeline that did not wait for its turns for a second', async () => {
+    const replies = await eventually('a pipeline whose commands did not wait for a second', async () => {
       played.asked.length = 0;
       const client = played.client();
       const startedMillis = performance.now();
@@ -102,7 +102,7 @@ describe('answers', () => {
     replies.forEach((reply, i) => expect(reply).toEqual(i % 3 === 0 ? String(i) : [1, 100, 42, 0, 59_001]));
   });
 
-  it('still come to a client that has nothing more to say', async () => {
+  it('still come to a client that has ended its side', async () => {
     played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
@@ -131,7 +131,7 @@ describe('answers', () => {
 });
 
 describe('bytes that are no command', () => {
-  it('are refused when what was asked before is answered, and end the connection', async () => {
+  it('are refused after earlier commands are answered, and end the connection', async () => {
     played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
@@ -147,7 +147,7 @@ describe('bytes that are no command', () => {
   });
 
   it.each(['POST / HTTP/1.1\r\n', 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n'])(
-    'but an HTTP request end the connection at once, whatever its body says: %j',
+    'end the connection at once if they are an HTTP request, with any body: %j',
     async (head) => {
       played = await PlayedListener.listening();
       const client = played.client();
@@ -193,7 +193,7 @@ describe('the bounds of a connection', () => {
     );
   });
 
-  it('stop a client that takes no answers, and go on when it does', async () => {
+  it('stop reading from a client that reads no answers, until it does', async () => {
     played = await PlayedListener.listening({ unreadBytesMax: 65_536 });
     const client = played.client();
     client.socket.pause();
@@ -202,7 +202,7 @@ describe('the bounds of a connection', () => {
     const one = encodeCommand('ECHO', text);
     for (let i = 0; i < count; i += 1) client.socket.write(one);
     // The rest waits in the sockets, on the client's side.
-    const backlog = await eventually('the door reads no more', async () => {
+    const backlog = await eventually('the listener reads no more', async () => {
       const before = client.socket.writableLength;
       for (let i = 0; i < 5; i += 1) await played.client().ask('PING');
       return before > 0 && client.socket.writableLength === before ? before : undefined;
@@ -215,7 +215,7 @@ describe('the bounds of a connection', () => {
     expect(await client.next(count)).toEqual(Array.from({ length: count }, () => text));
   });
 
-  it('keep no more unfinished commands than the door may keep together, and serve those who keep none', async () => {
+  it('bound the unfinished commands of all clients together, and do not affect clients without any', async () => {
     // None is disconnected for an unfinished command of ten seconds.
     const patient = { commandMillisMax: 600_000 };
     played = await PlayedListener.listening({ allUnfinishedBytesMax: 16_384, ...patient });
@@ -223,7 +223,7 @@ describe('the bounds of a connection', () => {
     const holders = [played.client(), played.client(), played.client()];
     for (const holder of holders) {
       holder.socket.write(half);
-      // Each is read before the next one writes.
+      // Each client's bytes are read before the next one writes.
       for (let i = 0; i < 3; i += 1) expect(await played.client().ask('PING')).toBe('PONG');
     }
     await holders[2]?.ended();
@@ -240,7 +240,7 @@ describe('the bounds of a connection', () => {
     });
   });
 
-  it('stop clients that take no answers, together, too; others are served', async () => {
+  it('stop reading from clients that together hold too many unread answers; others are served', async () => {
     played = await PlayedListener.listening({ allUnreadBytesMax: 131_072 });
     const one = encodeCommand('ECHO', 'x'.repeat(4_000));
     const count = 6_000;
@@ -249,7 +249,7 @@ describe('the bounds of a connection', () => {
       client.socket.pause();
       for (let i = 0; i < count; i += 1) client.socket.write(one);
     }
-    await eventually('the door reads no more', async () => {
+    await eventually('the listener reads no more', async () => {
       const before = slow.map(({ socket }) => socket.writableLength);
       for (let i = 0; i < 5; i += 1) expect(await played.client().ask('PING')).toBe('PONG');
       const isStill = slow.every(({ socket }, i) => socket.writableLength === before[i]);
@@ -259,7 +259,7 @@ describe('the bounds of a connection', () => {
     for (const client of slow) expect(await client.next(count)).toHaveLength(count);
   });
 
-  it('refuse one client too many', async () => {
+  it('refuse a client beyond their number', async () => {
     played = await PlayedListener.listening({ connectionsMax: 2 });
     const [first, second] = [played.client(), played.client()];
     expect(await first.ask('PING')).toBe('PONG');
@@ -278,8 +278,8 @@ describe('the bounds of a connection', () => {
   });
 });
 
-describe('a door that closes', () => {
-  it('ends clients that wait for nothing, and answers the others first', async () => {
+describe('a listener that closes', () => {
+  it('disconnects clients that wait for nothing, and answers the others first', async () => {
     played = await PlayedListener.listening();
     played.answer = undefined;
     const [idle, busy] = [played.client(), played.client()];
@@ -301,7 +301,7 @@ describe('a door that closes', () => {
     await closed;
   });
 
-  it('sends clients away with their next answer while it is open', async () => {
+  it('disconnects clients with their next answer while it is still open', async () => {
     played = await PlayedListener.listening();
     const client = played.client();
     expect(await client.ask('PING')).toBe('PONG');
@@ -310,7 +310,7 @@ describe('a door that closes', () => {
     await client.ended();
   });
 
-  it('can break what will not end', async () => {
+  it('can break connections that do not end', async () => {
     played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
@@ -323,7 +323,7 @@ describe('a door that closes', () => {
     expect(client.replies).toEqual([]);
   });
 
-  it('closes at once if it could not listen', async () => {
+  it('closes at once if it could not start listening', async () => {
     played = await PlayedListener.listening();
     await new PlayedListener().listener.close();
     expect(await played.client().ask('PING')).toBe('PONG');

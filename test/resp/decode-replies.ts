@@ -1,4 +1,4 @@
-/** Decodes answers as a client would. Written from the specification; it shares no code with the listener. */
+/** Decodes answers as a client would. Written from the specification; it uses no code of the listener. */
 
 /** An error is `{ error }`, a RESP3 map or set one of JavaScript. */
 export type Decoded =
@@ -10,7 +10,7 @@ export type Decoded =
   | Map<Decoded, Decoded>
   | Set<Decoded>;
 
-/** All whole answers in `bytes`. @throws Error if they are none */
+/** All complete answers in `bytes`. @throws Error if they are malformed */
 export function decodeReplies(bytes: Buffer): Decoded[] {
   const replies: Decoded[] = [];
   let at = 0;
@@ -59,7 +59,7 @@ function decode(bytes: Buffer, at: number): Read | undefined {
       return { value: collected(type, items.values), end: items.end };
     }
     default:
-      throw new Error(`no type of an answer: ${JSON.stringify(type)}`);
+      throw new Error(`unknown type of an answer: ${JSON.stringify(type)}`);
   }
 }
 

@@ -15,14 +15,14 @@ import { decisionOf, limitStatusOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type Decoded, decodeReplies } from './decode-replies.ts';
 
-const UNSAID = { speaks: null, release: null };
+const UNREPORTED = { speaks: null, release: null };
 /** Node 1 leads partitions 0 and 1, node 2 leads 2, and no node leads 3. Node 3 has no RESP listener. */
 export const REPORT: ClusterReport = {
   self: { id: 1, membership: 'member', refusedBy: [] },
   nodes: [
-    { id: 1, http: '127.0.0.1:8101', resp: '127.0.0.1:10101', pid: 1, up: true, clock: 'fit', ...UNSAID },
-    { id: 2, http: '127.0.0.1:8102', resp: '127.0.0.1:10102', pid: 2, up: true, clock: 'fit', ...UNSAID },
-    { id: 3, http: '127.0.0.1:8103', resp: null, pid: 3, up: true, clock: 'fit', ...UNSAID },
+    { id: 1, http: '127.0.0.1:8101', resp: '127.0.0.1:10101', pid: 1, up: true, clock: 'fit', ...UNREPORTED },
+    { id: 2, http: '127.0.0.1:8102', resp: '127.0.0.1:10102', pid: 2, up: true, clock: 'fit', ...UNREPORTED },
+    { id: 3, http: '127.0.0.1:8103', resp: null, pid: 3, up: true, clock: 'fit', ...UNREPORTED },
   ],
   version: 7,
   settledVersion: 7,
@@ -151,7 +151,7 @@ export function encodeCommand(...args: readonly (string | Buffer)[]): Buffer {
   return Buffer.concat([Buffer.from(`*${args.length}\r\n`), ...parts]);
 }
 
-/** Retries while no node can decide. With an id it is charged once. */
+/** Sends a command again while no node can decide. With an id it is charged once. */
 export async function decided(ask: () => Promise<unknown>): Promise<unknown> {
   const { answer } = await eventually('it is decided', async () => {
     try {
@@ -164,7 +164,7 @@ export async function decided(ask: () => Promise<unknown>): Promise<unknown> {
   return answer;
 }
 
-/** Collects everything it receives. */
+/** A client that collects everything it receives. */
 export class RespClient {
   readonly socket: Socket;
   hasEnded = false;

@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => played.stop());
 
 describe('CLIENT', () => {
-  it('refuses notifications of maintenance as a Redis that has none, and the client goes on', async () => {
+  it('refuses notifications of maintenance as a Redis without them, and the client goes on', async () => {
     expect(
       await client.ask('CLIENT', 'MAINT_NOTIFICATIONS', 'ON', 'moving-endpoint-type', 'external-ip'),
     ).toEqual({ error: expect.stringMatching(/^ERR unknown subcommand 'MAINT_NOTIFICATIONS'/) });
@@ -25,7 +25,7 @@ describe('CLIENT', () => {
   });
 
   it.each([[['OFF']], [['ON', 'OPTIN']], [['on', 'optin', 'noloop']]])(
-    'tracks no key that nobody asks it to: %j',
+    'accepts tracking without any key: %j',
     async (args) => {
       expect(await client.ask('CLIENT', 'TRACKING', ...args)).toBe('OK');
       expect(await client.ask('CLIENT', 'CACHING', 'YES')).toMatchObject({
@@ -69,7 +69,7 @@ describe('SUBSCRIBE', () => {
     expect(await client.ask('UNSUBSCRIBE')).toEqual(['unsubscribe', null, 0]);
   });
 
-  it('is answered as a push of RESP3, where all commands still run', async () => {
+  it('is answered as a push in RESP3, in which all commands still run', async () => {
     await client.ask('HELLO', '3');
     expect(await client.ask('SUBSCRIBE', CHANNEL)).toEqual(['subscribe', CHANNEL, 1]);
     expect(client.received.toString()).toContain('>3\r\n$9\r\nsubscribe\r\n');
@@ -77,7 +77,7 @@ describe('SUBSCRIBE', () => {
     expect(await client.ask('ALLOW', 'ada')).toHaveLength(5);
   });
 
-  it('leaves the few commands that Redis takes on such a connection of RESP2', async () => {
+  it('allows only the commands that Redis allows on such a connection in RESP2', async () => {
     await client.ask('SUBSCRIBE', CHANNEL);
     expect(await client.ask('PING')).toEqual(['pong', '']);
     expect(await client.ask('PING', 'there')).toEqual(['pong', 'there']);
@@ -101,7 +101,7 @@ describe('SUBSCRIBE', () => {
     expect(await client.ask('SUBSCRIBE', 'channel-0')).toEqual(['subscribe', 'channel-0', 16]);
   });
 
-  it('names channels by their bytes', async () => {
+  it('returns the names of channels byte for byte', async () => {
     const channel = Buffer.from('ff00fe', 'hex');
     client.send('SUBSCRIBE', channel);
     client.send('QUIT');

@@ -35,7 +35,7 @@ afterAll(async () => {
 
 let requests = 0;
 
-/** With its own id unless it has one, so that it can be retried if a busy machine could not decide it in time. */
+/** Sends MATCH with an id, so that it can be retried if a busy machine could not decide it in time. */
 async function match(node: number, ...args: readonly string[]): Promise<unknown> {
   requests += 1;
   const id = args.includes('ID') ? [] : ['ID', `own-${requests}`];
@@ -54,7 +54,7 @@ describe('ioredis', () => {
     ]);
   });
 
-  it('is denied by the limit of its network, whatever user it says it is', async () => {
+  it('is denied by the limit of its network, for any user that it names', async () => {
     const answers: unknown[] = [];
     for (let i = 0; i < 8; i += 1)
       answers.push(await match(i % 3, '2', 'user', `made-up-${i}`, 'ip', `10.2.0.${i}`));
@@ -65,14 +65,14 @@ describe('ioredis', () => {
     expect(answers.at(-1)).toEqual([0, 7, 0, expect.any(Number), expect.any(Number), 'network/hour']);
   });
 
-  it('is charged once under one id, and refused where that is of another request', async () => {
+  it('is charged once under one id, and refused if another request used the id', async () => {
     const first = await match(0, '1', 'user', 'zoe', 'ID', 'r1');
     expect(await match(1, '1', 'user', 'zoe', 'ID', 'r1')).toEqual(first);
     await expect(match(2, '1', 'user', 'zoe', 'COST', '2', 'ID', 'r1')).rejects.toThrow('ERR ');
     expect(await match(2, '1', 'user', 'zoe')).toEqual([1, 3, 1, 0, expect.any(Number), 'user/hour']);
   });
 
-  it('is answered with a limit of -1 if nothing limits it', async () => {
+  it('is answered with a limit of -1 if no rule has a limit for it', async () => {
     expect(await match(0, '1', 'tenant', 'acme')).toEqual([1, -1, -1, 0, 0, null]);
   });
 });

@@ -1,4 +1,4 @@
-/** `MATCH`: what it asks the node, and its answers. */
+/** `MATCH`: its request to the node, and its answers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { decisionOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
@@ -30,14 +30,14 @@ describe('MATCH', () => {
     expect(played.asked).toEqual([{ descriptors }]);
   });
 
-  it('takes options behind them in any order and in any letters', async () => {
+  it('accepts options after them in any order, in capitals or not', async () => {
     await client.ask('match', '1', 'user', 'ada', 'id', 'r1', 'At', '123', 'cost', '7');
     const descriptors = new Map([['user', 'ada']]);
     const options = { requestId: 'r1', timestampMillis: 123, cost: 7 };
     expect(played.asked).toEqual([{ descriptors, ...options }]);
   });
 
-  it('knows descriptors from options by their number, whatever they are called', async () => {
+  it('distinguishes descriptors from options by their number, for any names', async () => {
     await client.ask('MATCH', '2', 'id', 'cost', 'COST', '5', 'COST', '2');
     const descriptors = new Map([
       ['id', 'cost'],
@@ -46,7 +46,7 @@ describe('MATCH', () => {
     expect(played.asked).toEqual([{ descriptors, cost: 2 }]);
   });
 
-  it('answers that no wait helps where the key is blocked', async () => {
+  it('answers that no wait helps if the key is blocked', async () => {
     const nothing = { limit: 0, remaining: 0, retryAfterMillis: 0, resetMillis: 0, windowMillis: 0 };
     const decision = decisionOf({ ...nothing, allowed: false, isBlocked: true });
     played.answer = { kind: 'decision', decision };
@@ -54,7 +54,7 @@ describe('MATCH', () => {
     expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, -1, 0]);
   });
 
-  it('answers the wait where the block has an end', async () => {
+  it('answers the wait if the block has an end', async () => {
     const nothing = { limit: 0, remaining: 0, retryAfterMillis: 1_500, resetMillis: 0, windowMillis: 0 };
     const decision = decisionOf({ ...nothing, allowed: false, isBlocked: true });
     played.answer = { kind: 'decision', decision };
@@ -87,7 +87,7 @@ describe('MATCH', () => {
   });
 
   it.each([2, 3])(
-    'says in a seventh element that a restore denies it, where ALLOW has five integers, in RESP%i',
+    'says in a seventh element that a restore denies it, while ALLOW has five integers, in RESP%i',
     async (version) => {
       await client.ask('HELLO', String(version));
       const decision = decisionOf({
@@ -103,7 +103,7 @@ describe('MATCH', () => {
     },
   );
 
-  it.each([2, 3])('answers five integers and the rule that binds in RESP%i', async (version) => {
+  it.each([2, 3])('answers five integers and the deciding rule in RESP%i', async (version) => {
     await client.ask('HELLO', String(version));
     const decision = decisionOf({ remaining: 42, ruleId: 'user/2' });
     played.answer = { kind: 'decision', decision };
@@ -132,7 +132,7 @@ describe('MATCH', () => {
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, -1, -1, 70, 0, 'user', 'DEGRADED']);
   });
 
-  it('says that no rule limits by a limit of -1 and no rule', async () => {
+  it('answers a limit of -1 and no rule if no rule has a limit', async () => {
     played.answer = { kind: 'unlimited', rulesVersion: 7 };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([1, -1, -1, 0, 0, null]);
     client.send('MATCH', '1', 'user', 'ada');
@@ -154,7 +154,7 @@ describe('MATCH', () => {
     [['MATCH', '1', '', 'ada'], 'ERR the name of a descriptor must be text of 1 to 64 bytes'],
     [['MATCH', '1', 'user', 'ada', 'COST', '0'], 'ERR cost must be an integer from 1 to 1000000'],
     [['MATCH', '1', 'user', 'ada', 'ID', ''], 'ERR requestId must be text of 1 to 128 bytes'],
-  ])('refuses what cannot be asked: %j', async (args, error) => {
+  ])('refuses invalid arguments: %j', async (args, error) => {
     expect(await client.ask(...args)).toEqual({ error });
     expect(played.asked).toEqual([]);
   });
@@ -167,7 +167,7 @@ describe('MATCH', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('whatever else was answered is an error, and no grant', async () => {
+  it('answers an error, and no grant, for any other answer of the node', async () => {
     played.answer = { kind: 'unavailable', reason: 'deadline', proposed: true };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({
       error:
@@ -179,7 +179,7 @@ describe('MATCH', () => {
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({ error: 'ERR there are no rules' });
   });
 
-  it('keeps its place among other answers, and is counted and answered once', async () => {
+  it('is answered in the order of the commands, and counted once', async () => {
     played.answer = undefined;
     client.send('MATCH', '1', 'user', 'ada');
     client.send('ALLOW', 'ada');
@@ -195,7 +195,7 @@ describe('MATCH', () => {
     expect(await client.ask('INFO')).toContain('quorate_granted:2');
   });
 
-  it('is in the table of commands, with a key behind the name of a descriptor', async () => {
+  it('is in the table of commands, with a key after the name of a descriptor', async () => {
     const [described] = (await client.ask('COMMAND', 'INFO', 'match')) as unknown[][];
     expect(described?.slice(0, 6)).toEqual(['match', -4, expect.anything(), 3, 3, 1]);
   });

@@ -1,9 +1,9 @@
 /**
- * Commands of clients are read for a part of each turn only: what nodes say to each other is not behind a hundred thousand of
+ * Commands of clients are read for a part of each turn only: messages of peers do not wait for a hundred thousand of
  * them.
  */
 import { describe, expect, it } from 'vitest';
-import { type Readable, ReadPass } from '../../src/resp/read-pass.ts';
+import { type Readable, ReadPass } from '../../src/resp/turn-passes.ts';
 
 const COMMAND_MILLIS = 0.005;
 
@@ -17,7 +17,7 @@ class Bench {
   /** The connections whose commands were read, in order, without repeats in a row. */
   readonly readers: string[] = [];
 
-  /** Simulates the event loop: sockets are read, then the turn ends. Returns how long that took. */
+  /** Simulates the event loop: sockets are read, then the turn ends. Returns its duration. */
   round(read: () => void = () => {}): number {
     const begun = this.now;
     read();
@@ -67,7 +67,7 @@ class Client implements Readable {
 }
 
 describe('a hundred thousand commands that come at once', () => {
-  it('are all read, and no round of the loop takes longer than it may', () => {
+  it('are all read, and no round of the loop exceeds its time limit', () => {
     const bench = new Bench();
     const clients = Array.from({ length: 100 }, (_, i) => new Client(bench, `client ${i}`, 1_000));
     const rounds = [
@@ -77,12 +77,12 @@ describe('a hundred thousand commands that come at once', () => {
     ];
     while (clients.some(({ left }) => left > 0) && rounds.length < 10_000) rounds.push(bench.round());
     expect(clients.filter(({ left }) => left > 0)).toEqual([]);
-    // 10 ms for sockets, 10 ms for those that waited, and some commands before the clock is read again.
+    // 10 ms for sockets, 10 ms for waiting commands, and some commands before the clock is read again.
     expect(Math.max(...rounds)).toBeLessThan(22);
     expect(rounds.length).toBeGreaterThan(20);
   });
 
-  it('are read in the order in which they came, and who comes later is behind them', () => {
+  it('are read in the order in which they came, before later ones', () => {
     const bench = new Bench();
     const [first, second, third] = [
       new Client(bench, 'a', 1_500),
@@ -111,7 +111,7 @@ describe('a process that hardly runs', () => {
 });
 
 describe('few commands', () => {
-  it('are read at once, in each turn again', () => {
+  it('are all read at once, in every turn', () => {
     const bench = new Bench();
     for (let i = 0; i < 100; i += 1) {
       const client = new Client(bench, 'a', 100);

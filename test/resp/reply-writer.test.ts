@@ -45,7 +45,7 @@ describe('an answer', () => {
     );
   });
 
-  it('stays as it is when more is written', () => {
+  it('does not change when more is written', () => {
     const writer = new ReplyWriter();
     writer.reply('first', 2);
     const first = writer.take();
@@ -54,7 +54,7 @@ describe('an answer', () => {
     expect(first.toString()).toBe('$5\r\nfirst\r\n');
   });
 
-  it('may be longer than all before it together', () => {
+  it('may be longer than all earlier ones together', () => {
     const writer = new ReplyWriter();
     const long = 'x'.repeat(3_000_000);
     for (const text of ['a', long, 'b']) writer.reply(text, 3);

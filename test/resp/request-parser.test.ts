@@ -1,4 +1,4 @@
-/** The parser returns the same commands wherever the bytes are cut, and refuses invalid input as Redis does. */
+/** The parser returns the same commands for any cuts of the bytes, and refuses invalid input as Redis does. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_MAX, RequestParser } from '../../src/resp/request-parser.ts';
@@ -10,7 +10,7 @@ interface Seen {
   readonly fault: string;
 }
 
-/** Arguments as hex, so that no byte is lost. @param cuts where the stream is cut, in any order */
+/** Arguments as hex, so that no byte is lost. @param cuts positions at which the stream is cut, in any order */
 function parse(stream: Buffer, cuts: readonly number[]): Seen {
   const parser = new RequestParser();
   const commands: string[][] = [];
@@ -51,7 +51,7 @@ const command = fc.array(bytes, { minLength: 1, maxLength: 6 });
 const cuts = fc.array(fc.nat(600), { maxLength: 30 });
 
 describe('arrays of bulk strings', () => {
-  it('are the same commands wherever the stream is cut', () => {
+  it('are the same commands for any cuts of the stream', () => {
     fc.assert(
       fc.property(fc.array(command, { maxLength: 8 }), cuts, (commands, cuts) => {
         const stream = Buffer.concat(commands.map((args) => encodeCommand(...args)));
@@ -101,17 +101,17 @@ describe('arrays of bulk strings', () => {
     [`${'x'.repeat(INLINE_BYTES_MAX + 1)}\n`, 'too big inline request'],
     ['x '.repeat(ARGUMENTS_MAX + 1).concat('\n'), 'too big inline request'],
     ['ECHO "a\n', 'unbalanced quotes in request'],
-  ])('or inline commands that are none are refused: %j', (stream, fault) => {
+  ])('or inline commands that are malformed are refused: %j', (stream, fault) => {
     expect(faultOf(stream)).toBe(`Protocol error: ${fault}`);
   });
 
-  it('that come before what is no command are commands', () => {
+  it('that come before malformed bytes are commands', () => {
     const { commands, fault } = parse(Buffer.from('PING\r\n*1\r\nx'), []);
     expect(commands).toHaveLength(1);
     expect(fault).toBe("Protocol error: expected '$', got 'x'");
   });
 
-  it('come to the same end wherever random bytes are cut', () => {
+  it('give the same result for any cuts of random bytes', () => {
     const pieces = ['*', '$', '1', '2', '-', '\r\n', '\n', 'a', '"', "'", '\\', ' ', '\u0000'];
     const stream = fc.array(fc.constantFrom(...pieces), { maxLength: 60 }).map((list) => list.join(''));
     fc.assert(
@@ -172,7 +172,7 @@ describe('an argument', () => {
     },
   );
 
-  it('is compared with a name in capitals or not', () => {
+  it('is compared with a name without regard to capitals', () => {
     expect(argument('cl.throttle').is(0, 'CL.THROTTLE')).toBe(true);
     expect(argument('CL.THROTTLe').is(0, 'CL.THROTTLE')).toBe(true);
     expect(argument('cl.throttlx').is(0, 'CL.THROTTLE')).toBe(false);

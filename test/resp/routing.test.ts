@@ -34,13 +34,13 @@ describe.each([
   { command: ['MATCH', '1', 'user', 'ada'] },
   { command: ['MATCH', '2', 'user', 'ada', 'ip', '10.0.0.1', 'COST', '2'] },
 ])('$command', ({ command }) => {
-  it('has the key whose slot is that of the user, by the table and when asked', async () => {
+  it('has the key whose slot is that of the user, by COMMAND INFO and by COMMAND GETKEYS', async () => {
     expect(await keyByTable(command)).toBe('ada');
     expect(await client.ask('COMMAND', 'GETKEYS', ...command)).toEqual(['ada']);
   });
 });
 
-it('the slot of a value is that of the key that a rule makes of it alone', async () => {
+it('the slot of a value is that of the key that a rule with this descriptor alone makes', async () => {
   for (const user of ['ada', 'größer', 'a,b', '{tag}.x', 'x'.repeat(100)]) {
     const [key] = (await client.ask('COMMAND', 'GETKEYS', 'MATCH', '1', 'user', user)) as string[];
     const slot = await client.ask('CLUSTER', 'KEYSLOT', key ?? '');

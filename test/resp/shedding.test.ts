@@ -12,7 +12,7 @@ const SHED = {
 };
 
 describe('a node that sheds load', () => {
-  it('refuses what users ask for, asks for none of it, and counts it', async () => {
+  it('refuses commands of users without asking for a decision, and counts them', async () => {
     played = await PlayedListener.listening();
     played.shedding.refused = true;
     const client = played.client();
@@ -29,14 +29,14 @@ describe('a node that sheds load', () => {
     expect([played.reported, played.refusedUnread]).toEqual([[], commands.length]);
   });
 
-  it('still says how it is', async () => {
+  it('still reports its state', async () => {
     played = await PlayedListener.listening();
     played.shedding.refused = true;
     expect(await played.client().ask('PING')).toBe('PONG');
     expect(await played.client().ask('INFO')).toContain('redis_version');
   });
 
-  it('refuses in the order of the commands, behind what it has let in', async () => {
+  it('refuses in the order of the commands, after those that it has accepted', async () => {
     played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
@@ -54,7 +54,7 @@ describe('a node that sheds load', () => {
     expect(second).toEqual(SHED);
   });
 
-  it('counts what each client has open, by its address, or by its token', async () => {
+  it('counts the open commands of each client, by its address or its token', async () => {
     played = await PlayedListener.listening();
     played.answer = undefined;
     const client = played.client();
@@ -74,7 +74,7 @@ function answerSome(count: number): void {
     done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
 }
 
-describe('a client that sends more than a busy node can do', () => {
+describe('a client that sends more than a busy node can handle', () => {
   const OPEN_MAX = 10;
 
   async function overwhelmed(isBusy: boolean): Promise<ReturnType<PlayedListener['client']>> {
@@ -83,7 +83,7 @@ describe('a client that sends more than a busy node can do', () => {
     played.shedding.isBusy = isBusy;
     const client = played.client();
     for (let i = 0; i < 4 * OPEN_MAX; i += 1) client.send('ALLOW', `user${i}`);
-    await eventually('as much is asked as may be', () =>
+    await eventually('the maximum of commands is asked', () =>
       played.asked.length === OPEN_MAX ? true : undefined,
     );
     // Everything that waits now has waited too long.
@@ -91,13 +91,13 @@ describe('a client that sends more than a busy node can do', () => {
     return client;
   }
 
-  it('continues with commands that waited, and marks them as late', async () => {
+  it('gets its waiting commands read later, and marked as late', async () => {
     const client = await overwhelmed(true);
     played.shedding.refused = true;
     answerSome(6);
     await eventually('all is read', () => (played.shedding.late.length === 3 * OPEN_MAX ? true : undefined));
     expect(played.asked).toHaveLength(OPEN_MAX);
-    // Refusals are sent in their place.
+    // Refusals are sent in the order of the commands.
     expect(await client.next(6)).not.toContainEqual(SHED);
     answerSome(4);
     const rest = await client.next(4 + 3 * OPEN_MAX);
@@ -105,11 +105,11 @@ describe('a client that sends more than a busy node can do', () => {
     expect(played.refusedUnread).toBe(3 * OPEN_MAX);
   });
 
-  it('waits as before while the node is not busy', async () => {
+  it('waits without being late while the node is not busy', async () => {
     const client = await overwhelmed(false);
     answerSome(6);
     await client.next(6);
-    await eventually('as many are asked again', () =>
+    await eventually('the maximum is asked again', () =>
       played.asked.length === OPEN_MAX + 6 ? true : undefined,
     );
     expect(played.shedding.late).toEqual([]);
@@ -117,7 +117,7 @@ describe('a client that sends more than a busy node can do', () => {
 });
 
 describe('a client that does not finish a command', () => {
-  it('is sent away, however often it sends a byte', async () => {
+  it('is disconnected, even if it goes on sending bytes', async () => {
     played = await PlayedListener.listening({ commandMillisMax: 200 });
     const client = played.client();
     const bytes = encodeCommand('ALLOW', 'x'.repeat(1_000));
@@ -132,11 +132,11 @@ describe('a client that does not finish a command', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('does not include a client that finishes each command in time, with half of the next one behind it', async () => {
+  it('is not one that finishes each command in time and sends half of the next one with it', async () => {
     const commandMillisMax = 400;
     played = await PlayedListener.listening({ commandMillisMax });
     const bytes = encodeCommand('PING');
-    /** False: this machine was too slow for the client to be in time. */
+    /** False if this machine was too slow for the client to be in time. */
     async function finishesInTime(client: RespClient): Promise<boolean> {
       let startedMillis = performance.now();
       client.socket.write(bytes.subarray(0, 4));
@@ -152,12 +152,12 @@ describe('a client that does not finish a command', () => {
       expect(client.isClosed).toBe(false);
       return true;
     }
-    await eventually('a machine with time', async () =>
+    await eventually('a run in which the machine was fast enough', async () =>
       (await finishesInTime(played.client())) ? true : undefined,
     );
   });
 
-  it('and one that has sent nothing at all may stay', async () => {
+  it('is not one that has sent nothing at all', async () => {
     played = await PlayedListener.listening({ commandMillisMax: 50 });
     const client = played.client();
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -166,7 +166,7 @@ describe('a client that does not finish a command', () => {
 });
 
 describe('connections of one address', () => {
-  it('have a bound of their own', async () => {
+  it('are bounded in number', async () => {
     played = await PlayedListener.listening({ connectionsPerAddressMax: 1 });
     const first = played.client();
     expect(await first.ask('PING')).toBe('PONG');

@@ -50,7 +50,7 @@ describe('CL.THROTTLE', () => {
     expect(played.asked).toEqual([questionOf({ userId: 'ada', rule, cost })]);
   });
 
-  it('asks for a rate that is never above the one that is asked for, and hardly below', async () => {
+  it('asks for a rate that is never above that of the command, and hardly below', async () => {
     const args = [
       fc.nat(LIMIT_MAX - 1),
       fc.integer({ min: 1, max: 3_000_000 }),
@@ -84,14 +84,14 @@ describe('CL.THROTTLE', () => {
     });
     played.answer = { kind: 'decision', decision };
     expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 3]);
-    // The part that clock drift adds is left out.
+    // The allowance for clock drift is left out.
     for (const resetMillis of [2_000, 2_001]) {
       played.answer = { kind: 'decision', decision: { ...decision, resetMillis } };
       expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 2]);
     }
   });
 
-  it('answers a denial with the time to wait, unless that would never help', async () => {
+  it('answers a denial with the time to wait, unless no wait would help', async () => {
     const decision = decisionOf({
       ruleId,
       allowed: false,
@@ -125,7 +125,7 @@ describe('CL.THROTTLE', () => {
     expect(played.listener.counts.answers).toEqual(before);
   });
 
-  it('is limited as in redis-cell when it peeks and commands with other numbers used more than these allow', async () => {
+  it('is limited as in redis-cell when it peeks after commands with other numbers used more than these allow', async () => {
     const decided = { term: 1, index: 1, timeMillis: 1 };
     const answers: unknown[] = [];
     for (const resetMillis of [32_020, 32_021, 40_000]) {
@@ -158,7 +158,7 @@ describe('CL.THROTTLE', () => {
     played.keyStatus = undefined;
     client.send('CL.THROTTLE', 'ada', '1', '1', '1', '0');
     client.send('PING');
-    await eventually('it is looked', () => (played.openPeeks.length === 1 ? true : undefined));
+    await eventually('it peeks', () => (played.openPeeks.length === 1 ? true : undefined));
     played.openPeeks[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
     const error = expect.stringMatching(/^UNAVAILABLE no_leader .*; nothing was granted$/);
     expect(await client.next(2)).toEqual([{ error }, 'PONG']);
@@ -188,12 +188,12 @@ describe('CL.THROTTLE', () => {
       [0, 1, 2_678_401],
       'ERR (max_burst + 1) * period / count must be at most 2678400 seconds, which is 31 days',
     ],
-  ])('refuses what cannot be: %j', async (args, error) => {
+  ])('refuses impossible numbers: %j', async (args, error) => {
     expect(await throttle(...args)).toEqual({ error });
     expect(played.asked).toEqual([]);
   });
 
-  it('refuses keys that are none', async () => {
+  it('refuses invalid keys', async () => {
     const numbers = ['1', '1', '1'];
     expect(await client.ask('CL.THROTTLE', '', ...numbers)).toEqual({
       error: 'ERR userId must be text of 1 to 256 bytes',

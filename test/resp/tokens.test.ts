@@ -1,4 +1,4 @@
-/** Tokens in the Redis protocol: who may run which command. A revoked token is refused on every connection. */
+/** Tokens in the Redis protocol: the roles for each command. A revoked token is refused on every connection. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { COMMAND_ROLES } from '../../src/resp/command-roles.ts';
 import { COMMAND_TABLE } from '../../src/resp/commands/all.ts';
@@ -31,7 +31,7 @@ describe('the roles of commands', () => {
 });
 
 describe('a client of a closed cluster', () => {
-  it('can do nothing without a token but show one, ask whether anybody is there, and leave', async () => {
+  it('can, without a token, only send one, send PING, and quit', async () => {
     const guarded = Object.keys(COMMAND_ROLES).filter(
       (name) => COMMAND_ROLES[name] !== 'anybody' && !name.includes('|'),
     );
@@ -48,7 +48,7 @@ describe('a client of a closed cluster', () => {
     ['AUTH', 'default', 'decide-token'],
     ['HELLO', '2', 'AUTH', 'default', 'decide-token'],
     ['HELLO', '3', 'AUTH', 'default', 'decide-token', 'SETNAME', 'gateway'],
-  ])('is let in by %s %s %s', async (...command) => {
+  ])('is authenticated by %s %s %s', async (...command) => {
     expect(await client.ask(...command)).not.toHaveProperty('error');
     expect(await client.ask('ALLOW', 'ada')).toHaveLength(5);
     expect(played.asked).toHaveLength(1);
@@ -68,7 +68,7 @@ describe('a client of a closed cluster', () => {
     expect(await client.ask('CLIENT', 'LIST')).toContain('id=1');
   });
 
-  it('keeps the token that it showed when another one is wrong, and loses it with RESET', async () => {
+  it('keeps its token when it sends a wrong one, and loses it with RESET', async () => {
     await client.ask('AUTH', 'decide-token');
     expect(await client.ask('AUTH', 'wrong')).toEqual(WRONGPASS);
     expect(await client.ask('AUTH', 'ada', 'decide-token')).toEqual(WRONGPASS);
@@ -77,7 +77,7 @@ describe('a client of a closed cluster', () => {
     expect(await client.ask('ALLOW', 'ada')).toEqual(NOAUTH);
   });
 
-  it('is refused from the command after which its token was revoked', async () => {
+  it('is refused from the first command after its token was revoked', async () => {
     await client.ask('AUTH', 'decide-token');
     expect(await client.ask('ALLOW', 'ada')).toHaveLength(5);
     played.access.callers.delete('decide-token');
@@ -85,7 +85,7 @@ describe('a client of a closed cluster', () => {
     expect(played.asked).toHaveLength(1);
   });
 
-  it('is sent away after a few wrong tokens', async () => {
+  it('is disconnected after a few wrong tokens', async () => {
     for (let i = 0; i < AUTH_FAILURES_MAX; i += 1) client.send('AUTH', 'wrong');
     client.send('PING');
     await client.ended();
@@ -101,7 +101,7 @@ describe('a client of a closed cluster', () => {
 });
 
 describe('a client of an open cluster', () => {
-  it('that shows its token is not sent away when the cluster closes', async () => {
+  it('that sent its token is not disconnected when the cluster closes', async () => {
     const other = played.client();
     played.access.now = 'open';
     expect(await client.ask('AUTH', 'decide-token')).toBe('OK');

@@ -1,4 +1,4 @@
-/** `MULTI` and `EXEC`: the answers of Redis and the bounds. Each command is decided on its own. */
+/** `MULTI` and `EXEC`: the answers of Redis and the bounds. Each command is decided separately. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { decisionOf } from '../api/decision-of.ts';
@@ -48,7 +48,7 @@ describe('a transaction', () => {
     expect(played.asked.map(({ descriptors }) => descriptors?.get('user'))).toEqual(users);
   });
 
-  it('has each answer in its place, whichever is decided first, and the refusals among them', async () => {
+  it('has each answer at its position, refusals included, for any order of the decisions', async () => {
     played.answer = undefined;
     for (const command of [['MULTI'], ['ALLOW', 'a'], ['ALLOW', ''], ['ALLOW', 'b'], ['EXEC'], ['PING']])
       client.send(...command);
@@ -64,7 +64,7 @@ describe('a transaction', () => {
     expect(ping).toBe('PONG');
   });
 
-  it('with nothing in it is answered with nothing', async () => {
+  it('without commands is answered with an empty array', async () => {
     await client.ask('MULTI');
     expect(await client.ask('EXEC')).toEqual([]);
   });
@@ -97,7 +97,7 @@ describe('a transaction', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('is not begun twice, and goes on', async () => {
+  it('is not begun twice: a second MULTI is refused, and the first goes on', async () => {
     await client.ask('MULTI');
     expect(await client.ask('MULTI')).toEqual({ error: 'ERR MULTI calls can not be nested' });
     await client.ask('ALLOW', 'ada');
@@ -128,7 +128,7 @@ describe('the bounds of a transaction', () => {
     expect(await client.ask('EXEC')).toEqual(ABORTED);
   });
 
-  it('are 256 KiB, of which nothing is kept once they are passed', async () => {
+  it('are 256 KiB, which are freed once they are exceeded', async () => {
     const text = 'x'.repeat(4_000);
     client.send('MULTI');
     for (let i = 0; i < 70; i += 1) client.send('ECHO', text);
@@ -166,7 +166,7 @@ describe('the bounds of a transaction', () => {
     expect(await client.ask('PING')).toBe('PONG');
   });
 
-  it('hold up its commands where too many answers are open, and it runs to its end', async () => {
+  it('delay its commands while too many answers are open, and all of them run', async () => {
     await played.stop();
     played = await PlayedListener.listening({ openMax: 4 });
     played.answer = undefined;

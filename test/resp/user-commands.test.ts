@@ -1,4 +1,4 @@
-/** `PEEK` and `REFUND`: what they ask the node. None of their answers can be mistaken for a grant. */
+/** `PEEK` and `REFUND`: their requests to the node. None of their answers can be mistaken for a grant. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { limitStatusOf } from '../api/decision-of.ts';
@@ -70,7 +70,7 @@ describe('PEEK', () => {
     [['PEEK', 'x'.repeat(257)], `ERR userId ${TEXT_256}`],
     [['PEEK', 'ada', 'RULE', ''], `ERR rule ${TEXT_128}`],
     [['PEEK', 'ada', 'RULE', 'x'.repeat(129)], `ERR rule ${TEXT_128}`],
-  ])('refuses what cannot be asked: %j', async (args, error) => {
+  ])('refuses invalid arguments: %j', async (args, error) => {
     expect(await client.ask(...args)).toEqual({ error });
     expect(played.peeks).toEqual([]);
   });
@@ -83,7 +83,7 @@ describe('PEEK', () => {
     expect(played.peeks).toEqual([]);
   });
 
-  it('is not read on while the answers that are due may take more than a client may hold', async () => {
+  it('waits unread while the open answers may exceed the memory that a client may use', async () => {
     const rule = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
     const rules = Array.from({ length: 1_024 }, (_, i) => ({ ...rule, id: `rule-${i}` }));
     played.rules = {
@@ -129,7 +129,7 @@ describe('PEEK', () => {
 });
 
 describe('REFUND', () => {
-  it('asks for what was granted to its key under the id', async () => {
+  it('asks for the grant of its key under the id', async () => {
     await client.ask('REFUND', 'ada', 'ID', 'r1');
     await client.ask('refund', 'žluť 😀', 'id', 'r 2');
     expect(played.refunds).toEqual([
@@ -168,7 +168,7 @@ describe('REFUND', () => {
     [['REFUND', '', 'ID', 'r1'], `ERR userId ${TEXT_256}`],
     [['REFUND', 'ada', 'ID', ''], `ERR requestId ${TEXT_128}`],
     [['REFUND', 'ada', 'ID', 'x'.repeat(129)], `ERR requestId ${TEXT_128}`],
-  ])('refuses what cannot be asked: %j', async (args, error) => {
+  ])('refuses invalid arguments: %j', async (args, error) => {
     expect(await client.ask(...args)).toEqual({ error });
     expect(played.refunds).toEqual([]);
   });
@@ -195,7 +195,7 @@ describe('REFUND', () => {
 });
 
 describe('PEEK and REFUND', () => {
-  it('are answered in the order of the commands, whatever order decisions come in', async () => {
+  it('are answered in the order of the commands, for any order of the decisions', async () => {
     const { keyStatus, refunded } = played;
     played.keyStatus = undefined;
     played.refunded = undefined;

@@ -4,8 +4,7 @@ import { InvalidFieldError } from '../../src/api/fields.ts';
 import type { ListOutcome } from '../../src/api/listed.ts';
 import { askedBy } from '../../src/rls/request.ts';
 import { requestOfJson } from '../../src/rls/request-json.ts';
-import { jsonOf } from '../../src/rls/response-json.ts';
-import { responseTo } from '../../src/rls/response.ts';
+import { jsonOf, responseTo } from '../../src/rls/response.ts';
 import { RLS_SETTINGS_DEFAULTS, validateRlsSettings } from '../../src/rls/rls-settings.ts';
 
 const ENTRIES = [{ key: 'k', value: 'v' }];
@@ -39,7 +38,7 @@ describe('a request in JSON', () => {
     });
   });
 
-  it('costs 1 where it does not say what', () => {
+  it('costs 1 if it names no cost', () => {
     for (const hits of [{}, { hitsAddend: 0 }])
       expect(
         askedBy(requestOfJson({ domain: 'd', descriptors: [{ entries: ENTRIES }], ...hits })),
@@ -48,7 +47,7 @@ describe('a request in JSON', () => {
       });
   });
 
-  it('costs more than any limit has room for, however much more it says', () => {
+  it('has a cost above any limit, if its cost is above the maximum', () => {
     const descriptors = [{ entries: ENTRIES, hitsAddend: '18446744073709551615' }, { entries: ENTRIES }];
     expect(askedBy(requestOfJson({ domain: 'd', descriptors, hitsAddend: 4_294_967_295 }))).toMatchObject({
       lists: [{ cost: 1_000_001 }, { cost: 1_000_001 }],
@@ -89,7 +88,7 @@ describe('a request in JSON', () => {
       'descriptors[0].limit.requests_per_unit',
       { descriptors: [{ entries: ENTRIES, limit: { requestsPerUnit: 1_000_001, unit: 'DAY' } }] },
     ],
-  ])('cannot be asked for beyond the bounds of %s', (field, changes) => {
+  ])('is refused beyond the bounds of %s', (field, changes) => {
     const request = requestOfJson({ domain: 'd', descriptors: [{ entries: ENTRIES }], ...changes });
     expect(askedBy(request)).toMatchObject({ kind: 'invalid', field });
   });
@@ -119,7 +118,7 @@ describe('an answer in JSON', () => {
     expect(JSON.stringify(jsonOf(response))).not.toContain('durationUntilReset');
   });
 
-  it('tells the client of a gateway that a restore denies it, whatever else it is told', () => {
+  it('has the header for a denial after a restore, beside any other headers', () => {
     const lists: ListOutcome[] = [
       { kind: 'limited', isOver: true, name: 'a', limitStatus: { ...STATUS, restoredMillis: 4_500 } },
       { kind: 'limited', isOver: false, name: 'b', limitStatus: STATUS },
@@ -129,7 +128,7 @@ describe('an answer in JSON', () => {
     ]);
   });
 
-  it('leaves out zeros, and names units', () => {
+  it('omits zeros, and names units', () => {
     const full = { ...STATUS, windowMillis: 2_592_000_000, remaining: 0, retryAfterMillis: 1_250 };
     const lists: ListOutcome[] = [
       { kind: 'limited', isOver: false, name: 'a', limitStatus: STATUS },
@@ -164,7 +163,7 @@ describe('an answer in JSON', () => {
     });
   });
 
-  it('has no headers unless they are asked for, or where nothing limits', () => {
+  it('has no headers by default, or if no rule has a limit', () => {
     const limited: ListOutcome = { kind: 'limited', isOver: false, name: '', limitStatus: STATUS };
     expect(
       responseTo({ kind: 'listed', allowed: true, lists: [limited] }, false).responseHeadersToAdd,
@@ -183,7 +182,7 @@ describe('the settings', () => {
     expect(() => validateRlsSettings({ headers: true }, 'rls')).toThrow('rls.headers is not known');
   });
 
-  it('is over its limit for as long as a block lasts, if that has an end', () => {
+  it('contains the remaining time of a block, if that has an end', () => {
     const list = { kind: 'limited', isOver: true, name: '' } as const;
     const response = responseTo(
       { kind: 'listed', allowed: false, lists: [list, { ...list, blockedMillis: 1_500 }] },

@@ -34,8 +34,8 @@ function opened(): RouterBench {
   return bench;
 }
 
-describe('while the leader of a partition answers nobody', () => {
-  it('requests wait for their deadline first, as an election may take a while', () => {
+describe('while no leader of a partition answers', () => {
+  it('requests first wait until their deadline, because an election may take a while', () => {
     const bench = new RouterBench();
     bench.connected.clear();
     const reported = Array.from({ length: 10 }, (_, i): Reported => bench.allow(`5:user-${i}`));
@@ -43,13 +43,13 @@ describe('while the leader of a partition answers nobody', () => {
     expect(reported.flatMap(({ answers }) => answers)).toEqual([]);
   });
 
-  it('all are refused at once when the first has come to its deadline, certainly not proposed', () => {
+  it('all requests are refused at once after the first reached its deadline, and certainly not proposed', () => {
     const bench = opened();
     for (let i = 0; i < 10; i += 1) expect(bench.allow(`5:user-${i}`).answers).toEqual(AT_ONCE);
     expect(bench.router.openCount).toBe(0);
   });
 
-  it('a single caller is refused as well, however long the silence lasts', () => {
+  it('a single caller is refused as well, for as long as the silence lasts', () => {
     const bench = opened();
     for (let i = 0; i < 10; i += 1) {
       bench.runOut();
@@ -57,14 +57,14 @@ describe('while the leader of a partition answers nobody', () => {
     }
   });
 
-  it('what was granted is given back all the same, as soon as somebody leads', () => {
+  it('refunds are not refused, and are applied as soon as there is a leader', () => {
     const bench = opened();
     const answers: unknown[] = [];
     bench.router.ask({ ask: 'refund', userId: '5:ada', requestId: 'r' }, (answer) => answers.push(answer));
     expect(answers).toEqual([]);
   });
 
-  it('the node looks for the leader itself, and from the first word of one on all go on', () => {
+  it('the node searches for a leader itself, and from the first answer of one on sends requests again', () => {
     const bench = opened();
     bench.connected.add(3);
     bench.tick();
@@ -77,7 +77,7 @@ describe('while the leader of a partition answers nobody', () => {
     expect(bench.targets).toEqual([3, 3, 3]);
   });
 
-  it('the node looks again when a look was not answered in time, with a pause', () => {
+  it('the node repeats a probe that was not answered in time, after a pause', () => {
     const bench = opened();
     bench.connected.add(3);
     bench.tick();
@@ -87,7 +87,7 @@ describe('while the leader of a partition answers nobody', () => {
     expect(bench.targets).toEqual([3, 3]);
   });
 
-  it('a leader that answers a probe too late is heard nevertheless', () => {
+  it('a late answer to a probe counts', () => {
     const bench = opened();
     bench.connected.add(3);
     bench.tick();
@@ -99,7 +99,7 @@ describe('while the leader of a partition answers nobody', () => {
   });
 
   it.each([0, 5, 50, 500, 5_000])(
-    'requests are sent within a second of a quorum, after %i ticks',
+    'requests are sent within a second after a quorum is back, after %i ticks',
     (ticks) => {
       const bench = opened();
       for (const node of [2, 3]) bench.connected.add(node);
@@ -115,7 +115,7 @@ describe('while the leader of a partition answers nobody', () => {
     },
   );
 
-  it('the node probes no more often than its search allows', () => {
+  it('the node does not probe more often than the pauses of its search allow', () => {
     const bench = opened();
     for (const node of [2, 3]) bench.connected.add(node);
     bench.reply = () => notLeader(0);
@@ -146,7 +146,7 @@ describe('news of a leader', () => {
 });
 
 describe('a leader that is slow, and answers others', () => {
-  it('is waited for', () => {
+  it('does not open the breaker', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const slow = bench.allow('0:slow');
@@ -159,8 +159,8 @@ describe('a leader that is slow, and answers others', () => {
   });
 });
 
-describe('a process that was stopped', () => {
-  it('finds nobody silent when it resumes', () => {
+describe('a breaker after its process was stopped', () => {
+  it('counts no leader as silent when it resumes', () => {
     const breaker = new Breaker({ silentTicksMin: 10, pauseTicks: 5 });
     expect(breaker.admits()).toBe(true);
     breaker.tick();

@@ -28,17 +28,17 @@ export function unavailable(
   return { kind: 'unavailable', reason, proposed };
 }
 
-/** @param term later than all that a bench begins with, unless given */
+/** @param term by default later than all terms that a bench begins with */
 export function notLeader(leader: number, term = leader === 0 ? 0 : 50): Answer {
   return { kind: 'notLeader', leader, term };
 }
 
-/** One question on its way: to a node, about a partition. */
+/** A request on its way to a node, for a partition. */
 export interface Asked extends Omit<Ask, 'done'> {
   readonly answer: Done;
 }
 
-/** How a node answers at once; undefined keeps the question open. */
+/** The immediate answer of a node; undefined keeps the request open. */
 export type Reply = (asked: Asked) => Answer | undefined;
 
 export class FakePartition {
@@ -85,12 +85,12 @@ export interface BenchOptions {
  */
 export class RouterBench {
   nowMillis = 10_000;
-  /** Arrival time of what is asked now. */
+  /** The arrival time of the next request. */
   ageMillis = 0;
   readonly others: readonly number[];
   readonly connected: Set<number>;
   readonly suspected = new Set<number>();
-  /** Whose reachability the router wanted to know. */
+  /** The nodes whose reachability the router asked for. */
   readonly lookedUp = new Set<number>();
   #term = 0;
   readonly local = new Map<number, FakePartition>();
@@ -136,14 +136,14 @@ export class RouterBench {
     });
   }
 
-  /** The replica of `partition` here says who leads; each leader in a term of its own. */
+  /** The replica of `partition` on this node reports the leader; each leader in a term of its own. */
   leads(partition: number, leader: number, term = leader === 0 ? 0 : (this.#term += 1)): void {
     const local = this.local.get(partition);
     if (local !== undefined) Object.assign(local, { leader, term });
     this.router.leaderChanged(partition, leader, term);
   }
 
-  /** The forwarder finds that `node` is silent. */
+  /** The forwarder reports that `node` is silent. */
   suspect(node: number): void {
     this.suspected.add(node);
     this.router.peerSuspected(node);

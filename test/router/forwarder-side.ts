@@ -72,7 +72,7 @@ export class Side {
   }
 }
 
-/** Carries what both sent until nothing is left. */
+/** Delivers the frames of both until none is left. */
 export function carry(a: Side, b: Side): void {
   for (;;) {
     a.flush();

@@ -10,11 +10,11 @@ import { carry, Side } from './forwarder-side.ts';
 import { GRANT, notLeader, unavailable } from './fixtures.ts';
 
 describe('a forwarded request', () => {
-  it('has as long there as it had left here, in whole milliseconds of both clocks', () => {
+  it('has the remaining time of its deadline there, in whole milliseconds of both clocks', () => {
     const [a, b] = [new Side(1), new Side(2)];
     b.nowMillis = 70_000.25;
     a.forward({ userId: 'ada' }, 4, 250.9);
-    // It waits until the end of the turn.
+    // The request is sent at the end of the turn.
     a.forward({ userId: 'bob' }, 4, 300.9);
     a.nowMillis += 50;
     carry(a, b);
@@ -33,7 +33,7 @@ describe('a forwarded request', () => {
     expect(late).toEqual([[unavailable('deadline', false)], [unavailable('deadline', false)]]);
   });
 
-  it('shares a frame with the others of its turn', () => {
+  it('is sent in one frame with the others of its turn', () => {
     const a = new Side(1);
     for (let i = 0; i < 10; i += 1) a.forward();
     expect(a.deferredCount).toBe(1);
@@ -60,7 +60,7 @@ describe('a forwarded request', () => {
     expect(a.forwarder.outstandingCount).toBe(0);
   });
 
-  it('gets its own answer, whatever order the answers take', () => {
+  it('gets its own answer, for any order of the answers', () => {
     const [a, b] = [new Side(1), new Side(2)];
     const received = Array.from({ length: 20 }, (_, i) => a.forward({ userId: `user-${i}` }));
     carry(a, b);
@@ -95,7 +95,7 @@ describe('a broken connection', () => {
     expect(answers).toHaveLength(1);
   });
 
-  it('makes later answers worthless', () => {
+  it('makes later answers ignored', () => {
     const [a, b] = [new Side(1), new Side(2)];
     const answers = a.forward();
     carry(a, b);
@@ -137,7 +137,7 @@ describe('a broken connection', () => {
 });
 
 describe('an answer', () => {
-  it('after the deadline is handed on all the same, for it tells who leads', () => {
+  it('after the deadline is still passed on, because it names the leader', () => {
     const [a, b] = [new Side(1), new Side(2)];
     const answers = a.forward();
     carry(a, b);
@@ -176,7 +176,7 @@ describe('an answer', () => {
     expect(all[0]).toEqual([]);
   });
 
-  it('for an earlier process of this node matches no call', () => {
+  it('for an earlier process of this node matches no request', () => {
     const b = new Side(2);
     const earlier = new Side(1, 100);
     earlier.forward({ userId: 'ada' });
@@ -234,7 +234,7 @@ describe('many requests', () => {
     expect(received.every((answers) => answers.length === 1)).toBe(true);
   });
 
-  it('are refused past 65,536 on their way', () => {
+  it('are refused beyond 65,536 on their way', () => {
     const a = new Side(1);
     for (let i = 0; i < 65_536; i += 1) a.forward();
     expect(a.forward()).toEqual([unavailable('overloaded', false)]);

@@ -15,7 +15,7 @@ function entryOf(index: number, term: number, data: Uint8Array = new Uint8Array(
   return { index, term, timeMillis: 1_000 + index, kind: 'command', data };
 }
 
-/** Leads its group in term 1, with the rules at index 1. */
+/** A partition that leads its group in term 1, with the rules at index 1. */
 function leadingPartition(): Partition {
   const partition = new Partition({
     partition: 0,
@@ -42,7 +42,7 @@ function ask(partition: Partition, requestId: string): Answer[] {
   return answers;
 }
 
-/** Puts what waits into the log at `index`. */
+/** Puts the waiting requests into the log at `index`. */
 function propose(partition: Partition, index: number, term: number): Entry {
   const data = partition.takeProposal();
   if (data === undefined) throw new Error('something waits');
@@ -51,13 +51,13 @@ function propose(partition: Partition, index: number, term: number): Entry {
   return entry;
 }
 
-describe('a request whose entry a snapshot swept from the log', () => {
-  it('is answered, and its retry is not tied to it for ever', () => {
+describe('a request whose entry a snapshot removed from the log', () => {
+  it('is answered, and its retry does not wait for it', () => {
     const partition = leadingPartition();
     const chunks = chunksOf(partition.snapshot());
     const first = ask(partition, 'r-1');
     propose(partition, 10, 1);
-    // Another leader's snapshot ends before our entry. It replaces the whole log, so ours is gone for good.
+    // Another leader's snapshot ends before this node's entry. It replaces the whole log, so the entry is lost.
     partition.statusChanged({ isLeader: false, term: 2, leader: 2 });
     const meta = { index: 5, term: 2, timeMillis: 1_005, voters: [1, 2], chunkCount: 1, byteLength: 1 };
     restoreFrom(partition, { meta, chunks });

@@ -1,4 +1,4 @@
-/** Tests which open requests are due, in whatever order their deadlines are. */
+/** Tests which open requests are due, for any order of their deadlines. */
 import { expect, it } from 'vitest';
 import type { OpenRequest } from '../../src/router/open-request.ts';
 import { OpenRequests } from '../../src/router/open-requests.ts';
@@ -7,7 +7,7 @@ function openUntil(deadlineMillis: number): OpenRequest & { isSettled: boolean }
   return { deadlineMillis, isSettled: false } as OpenRequest & { isSettled: boolean };
 }
 
-it('takes out each request at its deadline, also one that has less time than those before it', () => {
+it('returns each request at its deadline, also one with less time than earlier ones', () => {
   const requests = new OpenRequests();
   const [first, short, second, same] = [500, 100, 600, 600].map(openUntil);
   for (const one of [first, short, second, same]) requests.add(one!);

@@ -22,7 +22,7 @@ describe('a leader that has the request and does not answer', () => {
   it.each([
     ['another node', 2],
     ['this node', SELF],
-  ])('may have proposed it, so nobody claims it did not: %s', (_what, leader) => {
+  ])('may have proposed it, so the answer says so: %s', (_what, leader) => {
     const bench = new RouterBench();
     bench.leads(0, leader);
     const reported = bench.allow('0:ada');
@@ -30,7 +30,7 @@ describe('a leader that has the request and does not answer', () => {
     expect(reported.answers).toEqual([unavailable('deadline', true)]);
   });
 
-  it('is not asked for ever: the next request goes to another replica', () => {
+  it('is not asked forever: the next request goes to another replica', () => {
     const bench = new RouterBench();
     bench.reply = ({ to }) => (to === 2 ? undefined : GRANT);
     const first = bench.allow('5:ada');
@@ -38,7 +38,7 @@ describe('a leader that has the request and does not answer', () => {
     expect(bench.allow('5:bob').answers).toEqual([GRANT]);
     bench.runOut();
     expect(first.answers).toEqual([unavailable('deadline', true)]);
-    // Also if it used to answer.
+    // Also if it has answered before.
     bench.reply = ({ to }) => (to === 3 ? undefined : GRANT);
     bench.allow('5:cyd');
     bench.suspected.delete(2);
@@ -47,7 +47,7 @@ describe('a leader that has the request and does not answer', () => {
     expect(bench.targets).toEqual([2, 3, 3, 2]);
   });
 
-  it('is asked about others meanwhile: one slow request holds up none', () => {
+  it('still gets other requests meanwhile: one slow request delays no other', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.leads(1, SELF);
@@ -78,7 +78,7 @@ describe('an attempt whose outcome is unknown', () => {
     expect(reported.answers).toEqual([GRANT]);
   });
 
-  it('may be what was granted: who asked twice is not told that an earlier request was', () => {
+  it('may have been granted: a client that used an id twice gets no conflict for it', () => {
     const repeat: Answer = { kind: 'decision', decision: decisionOf(), isRepeat: true };
     for (const isLost of [true, false]) {
       const bench = new RouterBench();
@@ -102,7 +102,7 @@ describe('an attempt whose outcome is unknown', () => {
     expect(bench.targets).toEqual([2]);
   });
 
-  it('is remembered whatever later attempts answer', () => {
+  it('is remembered, for any answers of later attempts', () => {
     for (const later of [
       unavailable('overloaded', false),
       unavailable('low_disk', false),
@@ -118,7 +118,7 @@ describe('an attempt whose outcome is unknown', () => {
     }
   });
 
-  it('may be granted yet, by a frame that was on its way when the connection broke, though it is refused elsewhere', () => {
+  it('may still be granted, by a frame that was on its way when the connection broke, even if others refuse it', () => {
     const invalid: Answer = { kind: 'invalid', field: 'timestampMillis', message: 'too far ahead' };
     const conflict: Answer = { kind: 'conflict', field: 'rule', message: 'is that of another request' };
     const denial: Answer = { kind: 'decision', decision: decisionOf({ allowed: false, remaining: 0 }) };
@@ -158,7 +158,7 @@ describe('a refusal', () => {
   );
 
   it.each(['no_leader', 'starting'] as const)(
-    'for %s that left nothing behind is tried again, id or not',
+    'for %s, with nothing proposed, is repeated with or without an id',
     (reason) => {
       const bench = new RouterBench();
       bench.leads(0, 2);

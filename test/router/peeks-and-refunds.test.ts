@@ -17,7 +17,7 @@ function peek(bench: RouterBench, userId: string): PeekAnswer[] {
   return reported;
 }
 
-describe('a look', () => {
+describe('a peek', () => {
   it('is sent to the leader here or elsewhere, and its answer comes back', () => {
     const bench = new RouterBench();
     bench.leads(0, 1);
@@ -28,7 +28,7 @@ describe('a look', () => {
     expect(bench.forwarded).toMatchObject([{ to: 3, request: { ask: 'peek', userId: '1:bob' } }]);
   });
 
-  it('that was lost with its node is asked again, though it has no id', () => {
+  it('that was lost with its node is sent again, although it has no id', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const reported = peek(bench, '0:ada');
@@ -39,7 +39,7 @@ describe('a look', () => {
     expect([bench.forwarded.length > 1, reported]).toEqual([true, [STATUS]]);
   });
 
-  it('is asked again when its node falls silent, and the first answer counts', () => {
+  it('is sent again when its node falls silent, and the first answer counts', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const reported = peek(bench, '0:ada');
@@ -50,7 +50,7 @@ describe('a look', () => {
     expect(reported).toEqual([STATUS]);
   });
 
-  it('of an unknown rule is refused, whatever happened to other attempts', () => {
+  it('of an unknown rule is refused, for any outcome of other attempts', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const reported = peek(bench, '0:ada');
@@ -61,7 +61,7 @@ describe('a look', () => {
     expect(reported).toEqual([invalid]);
   });
 
-  it('without an answer is refused at the deadline, and is in no log', () => {
+  it('without an answer is refused at the deadline as certainly not proposed', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const asked = peek(bench, '0:ada');
@@ -72,7 +72,7 @@ describe('a look', () => {
     expect(waiting).toEqual([unavailable('no_leader', false)]);
   });
 
-  it('that was lost and finds no other leader is in no log', () => {
+  it('that was lost and finds no other leader was certainly not proposed', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const reported = peek(bench, '0:ada');
@@ -92,7 +92,7 @@ describe('a look', () => {
     expect(granted.answers).toEqual([unavailable('unknown_outcome', true)]);
   });
 
-  it('is sent on by a node that learns who leads', () => {
+  it('is forwarded by a node that learns of the leader', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const reported = peek(bench, '0:ada');
@@ -116,7 +116,7 @@ describe('a refund', () => {
     return reported;
   }
 
-  it('is asked again when its node falls silent, as its id makes it the same', () => {
+  it('is sent again under its id when its node falls silent', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const reported = refund(bench);
@@ -126,7 +126,7 @@ describe('a refund', () => {
     expect([bench.targets, reported]).toEqual([[2, 3], [refundAnswer(true)]]);
   });
 
-  it('of nothing is not the answer while an earlier attempt may still find the grant', () => {
+  it('that finds no grant is not the answer while an earlier attempt may still find it', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const reported = refund(bench);

@@ -17,7 +17,7 @@ class Nodes {
   readonly forwarders = new Map<number, Forwarder>();
   readonly partitions = new Map<number, FakePartition>();
   readonly suspected: { readonly by: number; readonly node: number }[] = [];
-  /** Paths on which nothing arrives, as `from>to`. */
+  /** Links on which nothing arrives, as `from>to`. */
   readonly cut = new Set<string>();
   readonly hops: string[] = [];
   #queue: (() => void)[] = [];
@@ -57,7 +57,7 @@ class Nodes {
     return partition;
   }
 
-  /** All believe that `leader` leads; it decides. */
+  /** All nodes believe that `leader` leads; it decides. */
   ledBy(leader: number): void {
     for (const [id, partition] of this.partitions) {
       partition.reply = () => (id === leader ? GRANT : notLeader(leader, 3));
@@ -93,34 +93,34 @@ class Nodes {
 }
 
 describe('a request for a leader that the asking node cannot reach', () => {
-  it('takes one relay, as the same request, and its answer comes back the same way', () => {
+  it('is sent through one relay, as the same request, and its answer comes back the same way', () => {
     const nodes = new Nodes(3);
     nodes.ledBy(3);
     nodes.nowMillis += 0.75;
     expect(nodes.ask({ to: 2, relayTo: 3 })).toEqual([GRANT]);
     expect(nodes.hops).toEqual(['1>2', '2>3']);
-    // Two nodes have rounded what is left of the second down.
+    // Two nodes have rounded the remaining time down.
     expect(nodes.partition(3).asked).toMatchObject([
       { request: { userId: 'ada', requestId: 'r-1' }, deadlineMillis: Math.floor(nodes.nowMillis) + 999 },
     ]);
     expect([...nodes.forwarders.values()].map(({ outstandingCount }) => outstandingCount)).toEqual([0, 0, 0]);
   });
 
-  it('is not passed on by a node that believes in another leader: the asking node can reach that one', () => {
+  it('is not relayed by a node that knows another leader: the asking node can reach that one', () => {
     const nodes = new Nodes(4);
     nodes.ledBy(4);
     expect(nodes.ask({ to: 2, relayTo: 3 })).toEqual([notLeader(4, 3)]);
     expect(nodes.hops).toEqual(['1>2']);
   });
 
-  it('is not passed on if nobody asked for that', () => {
+  it('is not relayed if the asking node did not ask for that', () => {
     const nodes = new Nodes(3);
     nodes.ledBy(3);
     expect(nodes.ask({ to: 2 })).toEqual([notLeader(3, 3)]);
     expect(nodes.hops).toEqual(['1>2']);
   });
 
-  it('never takes a second relay, whatever the nodes believe', () => {
+  it('is never relayed twice, whichever leaders the nodes know', () => {
     const nodes = new Nodes(4);
     // Each believes in the next one, and 4 in 2 again.
     for (const [id, partition] of nodes.partitions) partition.reply = () => notLeader(id === 4 ? 2 : id + 1);
@@ -148,8 +148,8 @@ describe('a request for a leader that the asking node cannot reach', () => {
   });
 });
 
-describe('a node that owes an answer', () => {
-  it('and gives no sign of life is suspected, once, until it speaks', () => {
+describe('a node that has not answered a request', () => {
+  it('and sends nothing at all is suspected, once, until it sends something', () => {
     const nodes = new Nodes(2);
     nodes.cut.add('1>2');
     nodes.ask({ to: 2 });
@@ -182,7 +182,7 @@ describe('a node that owes an answer', () => {
     expect(answers).toEqual([GRANT]);
   });
 
-  it('gets no pings when it owes nothing', () => {
+  it('gets no pings when it has answered everything', () => {
     const nodes = new Nodes(2);
     nodes.ledBy(2);
     nodes.ask({ to: 2 });
@@ -191,7 +191,7 @@ describe('a node that owes an answer', () => {
     expect(nodes.suspected).toEqual([]);
   });
 
-  it('starts anew on a new connection', () => {
+  it('is not suspected on a new connection', () => {
     const nodes = new Nodes(2);
     nodes.cut.add('1>2');
     nodes.ask({ to: 2 });
@@ -201,7 +201,7 @@ describe('a node that owes an answer', () => {
   });
 });
 
-describe('a node that takes its leave', () => {
+describe('a node that says it is leaving', () => {
   it('cannot be reached from then on, until its next process', () => {
     for (const end of ['peerLost', 'peerDisconnected'] as const) {
       const nodes = new Nodes(2);
@@ -213,7 +213,7 @@ describe('a node that takes its leave', () => {
     }
   });
 
-  it('is asked again if it is still there long after: what it said may have been late', () => {
+  it('is asked again if it is still there long after: its message may have been late', () => {
     const nodes = new Nodes(2);
     const own = nodes.forwarders.get(1);
     own?.peerLeaves(2);
@@ -223,7 +223,7 @@ describe('a node that takes its leave', () => {
     expect(own?.isReachable(2)).toBe(true);
   });
 
-  it('still answers what it was asked before', () => {
+  it('still answers earlier requests', () => {
     const nodes = new Nodes(2);
     nodes.partition(2).reply = () => undefined;
     const answers = nodes.ask({ to: 2 });
@@ -231,7 +231,7 @@ describe('a node that takes its leave', () => {
     const leaving = nodes.forwarders.get(2);
     expect(leaving?.owesAnswers).toBe(false);
     nodes.partition(2).asked[0]?.answer(GRANT);
-    // Decided is not sent: it must not end yet.
+    // The answer is decided, but not sent: the process must not end yet.
     expect(leaving?.owesAnswers).toBe(true);
     nodes.settle();
     expect(leaving?.owesAnswers).toBe(false);

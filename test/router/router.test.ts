@@ -1,4 +1,4 @@
-/** Tests where a request is sent, and when it waits. */
+/** Tests to which node a request is sent, and when it waits. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import {
@@ -39,7 +39,7 @@ describe('a request', () => {
     expect(reported).toEqual({ answers: [GRANT], partitions: [1] });
   });
 
-  it('reads nothing but the cache once the leader is known', () => {
+  it('is sent without a search once the leader is known', () => {
     const bench = new RouterBench();
     bench.reply = () => GRANT;
     bench.allow('6:ada');
@@ -49,7 +49,7 @@ describe('a request', () => {
     expect(bench.targets).toEqual([2, 2]);
   });
 
-  it('asks the replicas of a partition elsewhere in turn until one decides, and remembers it', () => {
+  it('goes to the replicas of a remote partition in turn until one decides, which is remembered', () => {
     const bench = new RouterBench();
     bench.reply = ({ to }) => (to === 3 ? GRANT : notLeader(0));
     const reported = bench.allow('5:ada');
@@ -60,7 +60,7 @@ describe('a request', () => {
     expect(bench.targets).toEqual([2, 3, 3]);
   });
 
-  it('follows its own replica when nothing is cached', () => {
+  it('goes to the leader that the own replica names if none is cached', () => {
     const bench = new RouterBench();
     Object.assign(bench.partition(0), { leader: 3, term: 4 });
     bench.allow('0:ada');
@@ -78,7 +78,7 @@ describe('a request', () => {
   });
 });
 
-describe('a request that waited before it was read', () => {
+describe('a request that waited before the node read it', () => {
   it('has only the rest of its time', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
@@ -102,7 +102,7 @@ describe('a request that waited before it was read', () => {
 });
 
 describe('while no leader is known', () => {
-  it('a request waits, and goes on when there is one', () => {
+  it('a request waits, and is sent when there is one', () => {
     const bench = new RouterBench();
     const reported = bench.allow('0:ada');
     bench.tick();
@@ -113,7 +113,7 @@ describe('while no leader is known', () => {
     expect(reported.answers).toEqual([GRANT]);
   });
 
-  it('a request ends at its deadline, once, and certainly not proposed', () => {
+  it('a request is answered at its deadline, once, as certainly not proposed', () => {
     const bench = new RouterBench();
     bench.connected.clear();
     const reported = bench.allow('0:ada');
@@ -143,7 +143,7 @@ describe('while no leader is known', () => {
     expect(bench.targets).toEqual([2, 2]);
   });
 
-  it('is answered with no_leader, even if a node had to be asked to find out', () => {
+  it('a request is answered with no_leader, even after a node was asked', () => {
     const bench = new RouterBench();
     bench.reply = () => notLeader(0);
     const reported = bench.allow('5:ada');
@@ -151,7 +151,7 @@ describe('while no leader is known', () => {
     expect(reported.answers).toEqual([unavailable('no_leader', false)]);
   });
 
-  it('the news of one partition does not make the requests of another ask again', () => {
+  it('a new leader of one partition does not repeat the requests of another', () => {
     const bench = new RouterBench();
     bench.reply = () => notLeader(0);
     bench.allow('5:ada');
@@ -171,7 +171,7 @@ describe('"not the leader"', () => {
     expect(bench.targets).toEqual([2, 3]);
     bench.forwarded[1]?.answer(GRANT);
     expect(reported.answers).toEqual([GRANT]);
-    // The next one goes there directly.
+    // The next request goes there directly.
     bench.allow('0:bob');
     expect(bench.targets).toEqual([2, 3, 3]);
   });
@@ -200,18 +200,21 @@ describe('"not the leader"', () => {
   it.each([
     ['here', '0:ada'],
     ['elsewhere', '5:ada'],
-  ])('from two nodes that each believe in the other is asked for in rounds: %s', (_where, userId) => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    bench.partition(0).reply = () => notLeader(2, 1);
-    bench.reply = ({ to }) => notLeader(to === 2 ? 3 : 2);
-    const reported = bench.allow(userId);
-    // The first round may follow the news of a newer term.
-    expect(bench.forwarded.length).toBeLessThanOrEqual(4);
-    bench.runOut();
-    expect(reported.answers).toEqual([unavailable('no_leader', false)]);
-    expect(bench.forwarded.length).toBeLessThanOrEqual(2 * ROUNDS_PER_DEADLINE_MAX + 2);
-  });
+  ])(
+    'from two nodes that name each other makes the request go round in paused rounds: %s',
+    (_where, userId) => {
+      const bench = new RouterBench();
+      bench.leads(0, 2);
+      bench.partition(0).reply = () => notLeader(2, 1);
+      bench.reply = ({ to }) => notLeader(to === 2 ? 3 : 2);
+      const reported = bench.allow(userId);
+      // The first round may follow the news of a newer term.
+      expect(bench.forwarded.length).toBeLessThanOrEqual(4);
+      bench.runOut();
+      expect(reported.answers).toEqual([unavailable('no_leader', false)]);
+      expect(bench.forwarded.length).toBeLessThanOrEqual(2 * ROUNDS_PER_DEADLINE_MAX + 2);
+    },
+  );
 
   it('from this very node, which just stepped down, sends the request to the new leader', () => {
     const bench = new RouterBench();
@@ -227,7 +230,7 @@ describe('"not the leader"', () => {
 });
 
 describe('a broken connection', () => {
-  it('makes the router forget whom it led to, and nobody else', () => {
+  it('makes the router forget the leaders behind it, and no others', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.leads(1, 3);
@@ -269,7 +272,7 @@ describe('open requests', () => {
     expect(asked.answers).toHaveLength(1);
   });
 
-  it('may lead to new ones while they are answered', () => {
+  it('may cause new ones while they are answered', () => {
     const bench = new RouterBench();
     const second = new RouterBench();
     let answered = 0;

@@ -33,7 +33,7 @@ describe('a hundred requests without a leader', () => {
     expect(reported.every(({ answers }) => answers.length === 1)).toBe(true);
   });
 
-  it('all go to the leader as soon as one of them was decided', () => {
+  it('are all sent to the leader as soon as one of them was decided', () => {
     const bench = new RouterBench({ nodes: 5 });
     bench.reply = ({ to }) => (to === 5 ? undefined : notLeader(0));
     const reported = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
@@ -46,7 +46,7 @@ describe('a hundred requests without a leader', () => {
   });
 
   it.each(['at_capacity', 'low_disk', 'overloaded'] as const)(
-    'do not go on asking around, one by one, after the leader refused one as %s',
+    'do not ask all nodes one by one after the leader refused one as %s',
     (reason) => {
       const bench = new RouterBench({ nodes: 5 });
       const reported = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
@@ -57,7 +57,7 @@ describe('a hundred requests without a leader', () => {
     },
   );
 
-  it('are sent at once when the replica here learns of a leader', () => {
+  it('are sent at once when the replica on this node learns of a leader', () => {
     const bench = new RouterBench();
     bench.leads(0, 0);
     const reported = Array.from({ length: 100 }, (_, i) => bench.allow(`0:user-${i}`));
@@ -76,8 +76,8 @@ describe('a hundred requests without a leader', () => {
   });
 });
 
-describe('a node that had a request decided', () => {
-  it('may have passed it on: who is said to lead in this term is believed instead', () => {
+describe('a node that returned a decision', () => {
+  it('may have relayed the request: a report of another leader in this term replaces it', () => {
     const search = new LeaderSearch({
       candidates: () => [2, 3],
       isReachable: () => true,
@@ -95,7 +95,7 @@ describe('a node that had a request decided', () => {
 });
 
 describe('a replica that has moved away from this node', () => {
-  it('is asked no more, though it was the way to go until then', () => {
+  it('is not asked any more, although it was the known leader until then', () => {
     const bench = new RouterBench();
     bench.leads(1, 1);
     bench.local.delete(1);
@@ -109,7 +109,7 @@ describe('with links that are slow compared to the deadline', () => {
   /** Every answer takes this long. */
   const ANSWER_TICKS = 48;
 
-  /** Ticks for so long; each question is answered after `ANSWER_TICKS`. */
+  /** Runs `count` ticks; each request is answered after `ANSWER_TICKS`. */
   function run(bench: RouterBench, count: number): void {
     const due = new Map<number, Asked[]>();
     let seen = 0;
@@ -121,7 +121,7 @@ describe('with links that are slow compared to the deadline', () => {
     }
   }
 
-  it('a search goes on where the last request left it, and a node connected to the leader is not refused for ever', () => {
+  it('a search continues where the last request left it, so a node that can reach the leader finds it in the end', () => {
     const bench = new RouterBench({ nodes: 6 });
     const statuses: string[] = [];
     for (let i = 0; i < 4; i += 1) {
@@ -134,7 +134,7 @@ describe('with links that are slow compared to the deadline', () => {
     expect(new Set(bench.targets.slice(0, 5))).toEqual(new Set([2, 3, 4, 5, 6]));
   });
 
-  it('a former leader that denies too late is not asked for ever', () => {
+  it('a former leader that denies too late is not asked forever', () => {
     const bench = new RouterBench({ nodes: 3 });
     bench.router.leaderChanged(5, 2, 3);
     const reported = bench.allow('5:ada');
@@ -149,7 +149,7 @@ describe('with links that are slow compared to the deadline', () => {
     expect(bench.targets).toEqual([2, 3, 2]);
   });
 
-  it('a hint counts whenever it comes, not only at the first attempt', () => {
+  it('a hint counts at any attempt, not only at the first', () => {
     const bench = new RouterBench({ nodes: 6 });
     bench.allow('5:ada');
     bench.forwarded[0]?.answer(notLeader(0));
@@ -159,12 +159,12 @@ describe('with links that are slow compared to the deadline', () => {
 });
 
 describe('a hint', () => {
-  it('that is older than what is known is ignored', () => {
+  it('that is older than the known leader is ignored', () => {
     const bench = new RouterBench({ nodes: 5 });
     bench.leads(0, 2, 7);
     bench.reply = ({ to }) => (to === 2 ? notLeader(0) : to === 3 ? notLeader(4, 6) : undefined);
     bench.allow('0:ada');
-    // Node 3 believes in 4, of an earlier term: 4 is asked in its turn, and not before.
+    // Node 3 names 4, of an earlier term: 4 is asked in its turn, and not before.
     expect(bench.targets).toEqual([2, 3, 4]);
     const other = new RouterBench({ nodes: 5 });
     other.leads(0, 2, 7);
@@ -173,7 +173,7 @@ describe('a hint', () => {
     expect(other.targets).toEqual([2, 3, 4]);
   });
 
-  it('does not lead back, in the same round, to the node that denied it', () => {
+  it('does not send a request back, in the same round, to a node that said it does not lead', () => {
     const bench = new RouterBench({ nodes: 4 });
     bench.leads(0, 2, 7);
     bench.reply = ({ to }) => (to === 2 ? notLeader(0) : notLeader(2, 7));
@@ -183,14 +183,14 @@ describe('a hint', () => {
     expect(bench.targets).toEqual([2, 3, 4, 2, 3, 4]);
   });
 
-  it('of a newer term takes the place of the leader that was known', () => {
+  it('of a newer term replaces the known leader', () => {
     const bench = new RouterBench({ nodes: 4 });
     bench.leads(0, 2, 7);
     bench.allow('0:ada');
     bench.forwarded[0]?.answer(notLeader(4, 8));
     expect(bench.targets).toEqual([2, 4]);
     bench.forwarded[1]?.answer(GRANT);
-    // The replica here is late.
+    // The replica on this node is behind.
     bench.leads(0, 2, 7);
     bench.allow('0:bob');
     expect(bench.targets).toEqual([2, 4, 4]);

@@ -5,7 +5,7 @@ import { GRANT, notLeader, unavailable } from './fixtures.ts';
 import { carry, Side } from './forwarder-side.ts';
 
 describe('a node that has too much to do', () => {
-  it('refuses what is forwarded to it, which is then in no log, until it has answered others', () => {
+  it('refuses forwarded requests, which are then in no log, until it has answered others', () => {
     const [a, b] = [new Side(1), new Side(2)];
     b.partition.leader = 2;
     b.openMax = 1;
@@ -21,7 +21,7 @@ describe('a node that has too much to do', () => {
     expect(b.openCount).toBe(1);
   });
 
-  it('says that it does not lead, rather than that: whoever asks would look for the leader no more', () => {
+  it('says that it does not lead rather than that it is overloaded, so that the asking node searches for the leader', () => {
     const [a, b] = [new Side(1), new Side(2)];
     b.openMax = 0;
     b.partition.reply = () => notLeader(3);
@@ -31,7 +31,7 @@ describe('a node that has too much to do', () => {
     expect(b.openCount).toBe(0);
   });
 
-  it('does what operators say', () => {
+  it('does not refuse commands of operators', () => {
     const [a, b] = [new Side(1), new Side(2)];
     b.partition.leader = 2;
     b.openMax = 0;

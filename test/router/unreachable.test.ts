@@ -6,8 +6,8 @@ import { GRANT, notLeader, RouterBench, SILENT_TICKS_MAX, unavailable } from './
 
 const DENIAL: Answer = { kind: 'decision', decision: decisionOf({ allowed: false }) };
 
-describe('a node that was asked and says nothing', () => {
-  it('is passed over, and its late answer still counts', () => {
+describe('a node that was asked and does not answer', () => {
+  it('is skipped, and its late answer still counts', () => {
     const bench = new RouterBench();
     const reported = bench.allow('5:ada');
     bench.suspect(2);
@@ -18,7 +18,7 @@ describe('a node that was asked and says nothing', () => {
     expect(reported.answers).toEqual([GRANT]);
   });
 
-  it('does not keep a request that has an id: others are asked under the same id', () => {
+  it('does not delay a request that has an id: others are asked under the same id', () => {
     const bench = new RouterBench();
     const reported = bench.allow('5:ada', { requestId: 'r-1' });
     bench.suspect(2);
@@ -39,7 +39,7 @@ describe('a node that was asked and says nothing', () => {
     expect(reported.answers).toEqual([GRANT]);
   });
 
-  it('may still get the request, and grant it: a denial elsewhere is none until it has answered', () => {
+  it("may still get the request and grant it: another node's denial waits for its answer", () => {
     const bench = new RouterBench();
     const early = bench.allow('5:ada', { requestId: 'r-1' });
     bench.suspect(2);
@@ -54,7 +54,7 @@ describe('a node that was asked and says nothing', () => {
     expect(both.answers).toEqual([DENIAL]);
   });
 
-  it('may still grant what is refused elsewhere for another reason than its limit', () => {
+  it('may still grant a request that another node refuses for another reason than its limit', () => {
     const invalid: Answer = { kind: 'invalid', field: 'timestampMillis', message: 'too far ahead' };
     const conflict: Answer = { kind: 'conflict', field: 'cost', message: 'is that of another request' };
     for (const rejection of [invalid, conflict]) {
@@ -74,7 +74,7 @@ describe('a node that was asked and says nothing', () => {
     }
   });
 
-  it('but answers others leads, as a node that does not lead says so at once', () => {
+  it('but answers others is the leader, since any other node says at once that it does not lead', () => {
     const bench = new RouterBench();
     bench.allow('5:ada');
     const waiting = bench.allow('5:bob');
@@ -86,7 +86,7 @@ describe('a node that was asked and says nothing', () => {
     expect(waiting.answers).toEqual([GRANT]);
   });
 
-  it('is tried with the youngest request: the older ones run out of time, one after the other', () => {
+  it('gets the youngest request: the older ones run out of time, one after the other', () => {
     const bench = new RouterBench();
     bench.reply = () => notLeader(0);
     for (const user of ['5:a', '5:b', '5:c']) {
@@ -98,7 +98,7 @@ describe('a node that was asked and says nothing', () => {
     expect(bench.forwarded.at(-1)?.request.userId).toBe('5:c');
   });
 
-  it('is tried with a request that has an id, if there is one', () => {
+  it('gets a request with an id, if there is one', () => {
     const bench = new RouterBench();
     bench.reply = () => notLeader(0);
     bench.allow('5:ada');
@@ -113,7 +113,7 @@ describe('a node cut off one way from its leader', () => {
   it.each([
     ['is not connected to it', (bench: RouterBench) => bench.connected.delete(2)],
     ['gets no answers from it', (bench: RouterBench) => bench.suspect(2)],
-  ])('asks others to pass its requests on, instead of answering 503: %s', (_how, cut) => {
+  ])('asks others to relay its requests, instead of answering 503: %s', (_how, cut) => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     cut(bench);
@@ -126,7 +126,7 @@ describe('a node cut off one way from its leader', () => {
     expect(bench.forwarded[1]).toMatchObject({ to: 3, relayTo: 2 });
   });
 
-  it('returns to the leader itself when that can be reached', () => {
+  it('sends to the leader directly again when it can be reached', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.suspect(2);
@@ -141,7 +141,7 @@ describe('a node cut off one way from its leader', () => {
     ]);
   });
 
-  it('asks around again when that leader says after all that it leads no more', () => {
+  it('asks all nodes again when that leader says that it no longer leads', () => {
     const bench = new RouterBench();
     bench.leads(5, 2);
     const late = bench.allow('5:late');
@@ -155,7 +155,7 @@ describe('a node cut off one way from its leader', () => {
     expect(late.answers).toEqual([GRANT]);
   });
 
-  it('asks again the nodes that only knew the leader', () => {
+  it('asks the nodes again that only named the leader', () => {
     const bench = new RouterBench();
     bench.connected.delete(2);
     bench.reply = ({ relayTo }) => (relayTo === 0 ? notLeader(2, 3) : GRANT);
@@ -167,7 +167,7 @@ describe('a node cut off one way from its leader', () => {
     expect(reported.answers).toEqual([GRANT]);
   });
 
-  it('whose replica hears of no leader at all asks around when an election should be over', () => {
+  it('whose replica hears of no leader asks all nodes when an election should be over', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.leads(0, 0);
@@ -179,7 +179,7 @@ describe('a node cut off one way from its leader', () => {
     expect(reported.answers).toEqual([GRANT]);
   });
 
-  it('follows the next leader', () => {
+  it('follows the news of the next leader', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.suspect(2);
@@ -194,7 +194,7 @@ describe('a node cut off one way from its leader', () => {
   });
 });
 
-describe('a node that takes its leave', () => {
+describe('a node that says it is leaving', () => {
   it('is not asked any more, and its successor is', () => {
     const bench = new RouterBench({ nodes: 4 });
     bench.leads(5, 2);

@@ -20,7 +20,7 @@ function oneRule(line: string): string {
   return `rules:\n- {id: a, ${windows}${line}}\n- {id: b, windows: {limit: 1, per: day}}`;
 }
 
-/** In Envoy's form. */
+/** A document in Envoy's form. */
 function limited(more: string): string {
   return `{domain: d, descriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1${more}}}]}`;
 }
@@ -89,7 +89,7 @@ describe('a difference', () => {
     expect(changes).toContainEqual([field, expect.any(String), expect.any(String), binds]);
   });
 
-  it('of several fields binds as all of them do, or differently', () => {
+  it('of several fields is tighter or looser if all of them are, else different', () => {
     expect(
       fields(
         'comment: old, windows: [{limit: 10, per: minute}, {limit: 5, windowMillis: 1500}]',

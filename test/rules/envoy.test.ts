@@ -40,7 +40,7 @@ function limited(limit: string): string {
 
 type Entries = readonly (readonly [string, string])[];
 
-/** For each list of descriptors what applies, and its key. */
+/** For each list of descriptors the rule that applies, and its key. */
 function applied(text: string, domain: string, ...lists: readonly Entries[]): (string | undefined)[] {
   const asked = lists.map((list) => list.map(([key, value]) => ({ key, value })));
   const matching = new RuleMatcher(rulesOf(text)).matchLists(domain, asked);
@@ -49,13 +49,13 @@ function applied(text: string, domain: string, ...lists: readonly Entries[]): (s
 }
 
 describe('a document', () => {
-  it('is recognised by its top-level fields, whatever the file is called', () => {
+  it('is recognised by its top-level fields, for any name of the file', () => {
     expect(readRules(SHOP)).toMatchObject({ kind: 'rules', format: 'envoy' });
     expect(readRules('domain: d')).toMatchObject({ kind: 'rules', format: 'envoy', definitions: [] });
     expect(reported('descriptors: []')).toEqual(['1:1 the document needs a domain']);
   });
 
-  it('becomes a rule for each limit, and for each end without one, in the order it has', () => {
+  it('becomes a rule for each limit, and for each leaf without one, in the order of the document', () => {
     expect(rulesOf(SHOP).map(({ id }) => id)).toEqual([
       'shop|tenant=acme',
       'shop|tenant=acme|path',
@@ -102,7 +102,7 @@ descriptors:
     expect(rulesOf(text)).toMatchObject([{ windows: [{ limit: 0, windowMillis: 86_400_000 }] }]);
   });
 
-  it('is what Envoy Gateway writes: with its name, and all fields, also those without a value', () => {
+  it('may have the form that Envoy Gateway writes: with a name, and all fields, also empty ones', () => {
     const text = `name: default/eg/http
 domain: default/eg/http
 descriptors:
@@ -137,7 +137,7 @@ descriptors:
     ]);
   });
 
-  it('may have as much as its field holds; beyond what a log holds it counts by fixed windows', () => {
+  it('may be any number that its field allows; above the maximum of a log it is a fixed window', () => {
     const ruleOf = (limit: string): unknown =>
       rulesOf(limited(`requests_per_unit: ${limit}, unit: second`))[0];
     expect(ruleOf('4294967295')).toMatchObject({ windows: [{ limit: 4_294_967_295 }], meter: 'fixedWindow' });
@@ -164,7 +164,7 @@ descriptors:
     ]);
   });
 
-  it('may be post-paid: what is charged under it happened already', () => {
+  it('may be post-paid: charged after the fact', () => {
     const [rule] = rulesOf(limited('requests_per_unit: 1, unit: hour, post_paid: true'));
     expect(rule).toMatchObject({ postPaid: true });
     expect(rulesOf(limited('requests_per_unit: 1, unit: hour, post_paid: false'))[0]).not.toHaveProperty(
@@ -175,7 +175,7 @@ descriptors:
     ]);
   });
 
-  it('has ids within their bound, each its own, however long its values are', () => {
+  it('has distinct ids of bounded length, even for very long values', () => {
     const long = 'x'.repeat(200);
     const text = `domain: d\ndescriptors: [{key: a, value: ${long}1}, {key: a, value: ${long}2}, {key: 'é|=%'}]`;
     const [one, two, three] = rulesOf(text).map(({ id }) => id);
@@ -187,14 +187,14 @@ descriptors:
   });
 });
 
-describe('what applies to a request', () => {
+describe('the rule that applies to a request', () => {
   it('is the exact value, then the first pattern of the document, then the key alone', () => {
     expect(applied(SHOP, 'shop', [['tenant', 'acme']])).toEqual(['shop|tenant=acme *']);
     expect(applied(SHOP, 'shop', [['tenant', 'ame']])).toEqual(['shop|tenant=a* tenant=ame']);
     expect(applied(SHOP, 'shop', [['tenant', 'ui']])).toEqual(['shop|tenant tenant=ui']);
   });
 
-  it('counts the values of a pattern apart, or together if they share', () => {
+  it('counts the values of a pattern separately, or together with share_threshold', () => {
     expect(applied(SHOP, 'shop', [['tenant', 'abc']], [['tenant', 'abd']])).toEqual([
       'shop|tenant=a* tenant=abc',
       'shop|tenant=a* tenant=abd',
@@ -205,14 +205,14 @@ describe('what applies to a request', () => {
     ]);
   });
 
-  it('is found at its own depth only, and what was found on the way is not taken back', () => {
+  it('is found at its own depth only, without going back to a shorter path', () => {
     const tenant = ['tenant', 'acme'] as const;
     expect(applied(SHOP, 'shop', [tenant, ['path', '/a&b']])).toEqual(['shop|tenant=acme|path path=/a&b']);
-    // An end without a limit: this path has none.
+    // A leaf without a limit: this path has none.
     expect(applied(SHOP, 'shop', [tenant, ['path', '/health']])).toEqual(['shop|tenant=acme|path=/health *']);
     expect(applied(SHOP, 'shop', [tenant, ['path', '/a'], ['more', '']])).toEqual([undefined]);
     expect(applied(SHOP, 'shop', [['path', '/a'], tenant])).toEqual([undefined]);
-    // `a*` has nothing below it, and the key alone is not tried.
+    // `a*` has no descriptors below it, and the key alone is not tried.
     expect(
       applied(SHOP, 'shop', [
         ['tenant', 'abc'],
@@ -223,7 +223,7 @@ describe('what applies to a request', () => {
     expect(applied(SHOP, 'shop', [])).toEqual([undefined]);
   });
 
-  it('is nothing without the descriptors of the rules', () => {
+  it('is none without the descriptors of the rules', () => {
     const text =
       'domain: d\ndescriptors: [{key: remote_address, rate_limit: {unit: day, requests_per_unit: 0}}]';
     expect(applied(text, 'd', [['user', 'ada']], [['remote_address', '10.0.0.1']])).toEqual([
@@ -232,17 +232,17 @@ describe('what applies to a request', () => {
     ]);
   });
 
-  it('is one answer for each list, in their order; what another one replaces is none', () => {
+  it('is found for each list, in their order; a replaced rule does not apply', () => {
     const lists: Entries[] = [[['tenant', 'acme']], [['none', '']], [['plan', 'gold']]];
     expect(applied(SHOP, 'shop', ...lists)).toEqual([undefined, undefined, 'shop|plan=gold *']);
   });
 
-  it('is not replaced by a rule in shadow: a trial must not let more through', () => {
+  it('is not replaced by a shadow rule, which must not let more through', () => {
     const lists: Entries[] = [[['tenant', 'acme']], [['plan', 'trial']]];
     expect(applied(SHOP, 'shop', ...lists)).toEqual(['shop|tenant=acme *', 'shop|plan=trial *']);
   });
 
-  it('carries its mode along', () => {
+  it('keeps its shadow mode', () => {
     const matching = new RuleMatcher(rulesOf(SHOP)).matchLists('shop', [
       [{ key: 'plan', value: 'gold' }],
       [{ key: 'plan', value: 'trial' }],
@@ -255,7 +255,7 @@ describe('what applies to a request', () => {
     });
   });
 
-  it('has no key that is too long, and then no answer either', () => {
+  it('is not found if its key would be too long', () => {
     const entries = [{ key: 'tenant', value: 'z'.repeat(4_097) }];
     expect(new RuleMatcher(rulesOf(SHOP)).matchLists('shop', [entries])).toMatchObject({
       kind: 'unkeyed',
@@ -299,7 +299,7 @@ descriptors:
   ]);
 });
 
-it('rules that replace each other in a circle are a mistake: none of them would apply', () => {
+it('rules that replace each other in a cycle are a mistake: none of them would apply', () => {
   const text = `domain: d
 descriptors:
 - {key: a, rate_limit: {name: a, unit: day, requests_per_unit: 1, replaces: [{name: b}]}}

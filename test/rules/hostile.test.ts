@@ -5,9 +5,9 @@ import { DOCUMENT_BYTES_MAX } from '../../src/rules/rule-definition.ts';
 import { forEachSeed, IS_LONG, ROUNDS, seeded, someSeeds } from '../raft/seeded.ts';
 import { TIERS } from './read.ts';
 
-/** Processor time of this process, about twenty times what it takes. Superlinear growth exceeds it. */
+/** Processor time of this process, about twenty times the usual. Superlinear growth exceeds it. */
 const CPU_MICROS_MAX = 2_500_000 * ROUNDS;
-/** Enough to tell what grows with the square of it. `TEST_ROUNDS=16` takes the longest there may be. */
+/** Enough to notice quadratic growth. `TEST_ROUNDS=16` takes the longest document there may be. */
 const REPEATED_BYTES = Math.min(DOCUMENT_BYTES_MAX, (ROUNDS * DOCUMENT_BYTES_MAX) / (IS_LONG ? 16 : 32));
 
 function expectAnswer(source: string | Uint8Array): RulesRead {
@@ -44,7 +44,7 @@ it('words and signs of YAML and of rules at random', () => {
   });
 });
 
-it('a sound document with a few changes', () => {
+it('a valid document with a few changes', () => {
   let sound = 0;
   forEachSeed(someSeeds(100, 50), (seed) => {
     const below = seeded(seed);

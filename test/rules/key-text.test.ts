@@ -10,7 +10,7 @@ import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';
 const TOKEN = 't'.repeat(4_095);
 
 describe('the text of a key', () => {
-  it('is what it counts by, name and value', () => {
+  it('is the names and values of its parts', () => {
     expect(keyText([])).toBe('*');
     expect(keyText([['user', 'ada']])).toBe('user=ada');
     expect(keyText([['a', '1,b=2']])).toBe('a=1%2cb=2');
@@ -35,12 +35,12 @@ describe('the text of a key', () => {
         if ((known.get(key) ?? list) !== list) mistaken.push(`${key}: ${list}, and ${known.get(key)}`);
         known.set(key, list);
       }
-      // An `expect` for each takes longer than all that is asked.
+      // An `expect` for each would take longer than the whole test.
       expect(mistaken).toEqual([]);
     });
   });
 
-  it('has values of up to 4,096 bytes, under a digest where all of it would have more than 1,024', () => {
+  it('has values of up to 4,096 bytes, and a digest instead if the key would exceed 1,024 bytes', () => {
     expect(keyText([['user', 'x'.repeat(1_019)]])).toHaveLength(1_024);
     expect(keyText([['user', 'x'.repeat(1_020)]])).toBe(`user=${'x'.repeat(64)}#bd4ca0bdb0a193e0`);
     expect(utf8Length(keyText([['user', 'é'.repeat(509)]]) ?? '')).toBe(1_023);
@@ -112,11 +112,11 @@ describe('an address', () => {
     ...['1:2:3:4:5:6:7:8:9', '1:2:3:4::5:6:7:8', '1.2.3.4::', 'fe80::1%eth0', '10.1.2.3/24', 'unix', ':'].map(
       (text) => [text, 'none'],
     ),
-  ] as [string, string][])('%s is %s, however it is written', (text, expected) => {
+  ] as [string, string][])('%s is %s, in any notation', (text, expected) => {
     expect(networkOf(text, whole)).toBe(expected);
   });
 
-  it('is counted with those that have the leading bits in common', () => {
+  it('is counted together with addresses that have the same leading bits', () => {
     const net = { ipv4: 20, ipv6: 57 };
     expect(networkOf('10.1.255.3', net)).toBe('10.1.240.0');
     expect(networkOf('2001:db8:1:2ff::1', net)).toBe('2001:db8:1:280::');
@@ -147,7 +147,7 @@ describe('an address', () => {
 });
 
 describe('a pattern', () => {
-  it('fits what it says, at random as a regular expression does', () => {
+  it('fits the same random values as an equal regular expression', () => {
     forEachSeed(someSeeds(8, 4), (seed) => {
       const below = seeded(seed);
       const text = (letters: string): string =>

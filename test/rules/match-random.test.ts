@@ -28,7 +28,7 @@ function randomPaths(below: Below): string {
 }
 
 describe('the index', () => {
-  it('finds the rules that a look at every rule finds', () => {
+  it('finds the same rules as a matcher that tries every rule', () => {
     let applied = 0;
     const seeds = someSeeds(30, 20);
     forEachSeed(seeds, (seed) => {
@@ -48,7 +48,7 @@ describe('the index', () => {
     expect(applied).toBeGreaterThan(50 * seeds.length);
   });
 
-  it('finds the path that a look at every rule finds', () => {
+  it('finds the same path as a matcher that tries every rule', () => {
     let applied = 0;
     const seeds = someSeeds(38, 12);
     forEachSeed(seeds, (seed) => {
@@ -70,10 +70,10 @@ describe('the index', () => {
   });
 });
 
-/** For a thousand matches, each of a few rules. */
+/** The most reads that a thousand matches may take, each of a few rules. */
 const CHECKS_MAX = 20_000;
 
-/** How often a thousand matches read the descriptors of a request; each rule that is tried does. */
+/** Returns how often a thousand matches read the descriptors of a request, once for each rule that is tried. */
 function peeksAt(matcher: RuleMatcher, request: Record<string, string>): number {
   const descriptors = new Map(Object.entries(request));
   let peeks = 0;
@@ -93,9 +93,9 @@ function matcherOf(rules: readonly string[]): RuleMatcher {
 }
 
 describe('one request among thousands of rules', () => {
-  it('costs what the rules cost that could match, whatever the others have in common with them', () => {
+  it('costs as much as the rules that could match, even if the others have conditions in common with them', () => {
     const windows = 'windows: {limit: 1, per: day}';
-    // All rules share the endpoint; the customer distinguishes them.
+    // All rules have the same endpoint; the customer distinguishes them.
     const rules = Array.from(
       { length: 3_000 },
       (_, i) => `{id: r${i}, key: user, match: {endpoint: /a, customer: c${i}}, ${windows}}`,

@@ -51,7 +51,7 @@ describe('conditions', () => {
 });
 
 describe('of one group', () => {
-  it('the most specific applies: who comes before what, what before which tenant, that before which tier', () => {
+  it('the most specific applies: the user before the endpoint, that before the tenant, that before the tier', () => {
     const matcher = rules(
       'id: default, key: user',
       'id: tier, key: user, match: {tier: pro}',
@@ -105,19 +105,19 @@ describe('of one group', () => {
     expect(ids(matcher, { user: 'ada' })).toEqual(['a']);
   });
 
-  it('a rule in shadow beats none that denies, and is told where it would', () => {
+  it('a shadow rule replaces no enforced rule, and is reported where it would', () => {
     const matcher = rules(
       'id: a, key: user',
-      'id: trial, key: user, match: {user: ada}, shadow: true',
+      'id: shadowed, key: user, match: {user: ada}, shadow: true',
       'id: weak, key: user, match: {tier: pro}, shadow: true',
     );
-    expect(ids(matcher, { user: 'ada', tier: 'pro' })).toEqual(['a', 'trial']);
+    expect(ids(matcher, { user: 'ada', tier: 'pro' })).toEqual(['a', 'shadowed']);
     expect(ids(matcher, { user: 'bob', tier: 'pro' })).toEqual(['a', 'weak']);
   });
 });
 
 describe('of other groups', () => {
-  it('002-19: all apply; what they count by is their group, unless they state one', () => {
+  it('002-19: all apply; the group of a rule is its key, unless it states one', () => {
     const matcher = rules(
       'id: user, key: user',
       'id: ip, key: ip',
@@ -140,30 +140,30 @@ describe('of other groups', () => {
     ]);
   });
 
-  it('002-25: a rule that counts by what a request does not have is not for it', () => {
+  it('002-25: a rule does not apply to a request without a descriptor of its key', () => {
     const matcher = rules('id: keyed, key: apiKey', 'id: ip, key: ip');
     expect(ids(matcher, { ip: '::1' })).toEqual(['ip']);
     expect(ids(matcher, { ip: '::1', apiKey: '' })).toEqual(['ip']);
     expect(ids(matcher, { ip: '::1', apiKey: 'k' })).toEqual(['keyed', 'ip']);
   });
 
-  it('rules that are replaced where another applies do not; one in shadow replaces none that denies', () => {
+  it('a rule that another one replaces does not apply with it; a shadow rule replaces no enforced rule', () => {
     const matcher = rules(
       'id: user, key: user',
       'id: ip, key: ip',
       'id: trusted, match: {network: office}, replaces: [user, ip]',
-      'id: trial, match: {network: home}, replaces: [user, net], shadow: true',
+      'id: shadowed, match: {network: home}, replaces: [user, net], shadow: true',
       'id: net, key: ip/24, shadow: true',
     );
     const request = { user: 'ada', ip: '10.0.0.1' };
     expect(ids(matcher, request)).toEqual(['user', 'ip', 'net']);
     expect(ids(matcher, { ...request, network: 'office' })).toEqual(['trusted', 'net']);
-    expect(ids(matcher, { ...request, network: 'home' })).toEqual(['user', 'ip', 'trial']);
+    expect(ids(matcher, { ...request, network: 'home' })).toEqual(['user', 'ip', 'shadowed']);
   });
 });
 
-describe('what is told of a rule that applies', () => {
-  it('001-03: what the cost is multiplied by, by endpoint', () => {
+describe('the match of a rule that applies', () => {
+  it('001-03: has the factor of the cost, by endpoint', () => {
     const matcher = rules('id: a, key: user, cost: {/big/*: 5, /big/one: 9, "*": 2}', 'id: b, cost: 3');
     const costs = (endpoint: string): unknown => {
       const matching = match(matcher, { user: 'ada', endpoint });
@@ -175,7 +175,7 @@ describe('what is told of a rule that applies', () => {
     expect(costs('')).toEqual([2, 3]);
   });
 
-  it('003-01: the key of all parts it counts by', () => {
+  it('003-01: has the key of all parts that the rule counts by', () => {
     const matcher = rules('id: a, key: [user, endpoint, ip/24/48]');
     const request = { user: 'a=b', endpoint: '/a&b', ip: '2001:db8:1:2::3' };
     expect(match(matcher, request)).toMatchObject({
@@ -183,7 +183,7 @@ describe('what is told of a rule that applies', () => {
     });
   });
 
-  it('no key: the request is refused, unless it is a trial, or there is nothing to count', () => {
+  it('is a refusal if there is no key, unless the rule is in shadow or unlimited', () => {
     const long = { user: 'x'.repeat(4_097) };
     expect(match(rules('id: a, key: user'), long)).toMatchObject({ kind: 'unkeyed', rule: { id: 'a' } });
     expect(match(rules('id: a, key: user'), { user: '\ud800' })).toMatchObject({ kind: 'unkeyed' });

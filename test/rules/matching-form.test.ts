@@ -1,4 +1,4 @@
-/** Tests what is kept of replaced rules: which requests they matched, and the keys that they counted by. */
+/** Tests the part of replaced rules that is kept: which requests they matched, and their keys. */
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { matchingForm } from '../../src/rules/matching-form.ts';
@@ -18,12 +18,14 @@ function formOf(document: string): string {
 }
 
 describe('how rules match', () => {
-  it('is the same for other limits, meters and fail modes, and for what binds nobody', () => {
+  it('is the same for other limits, meters, fail modes and shadow rules', () => {
     const others = DOCUMENT.replaceAll(/limit: \d/g, 'limit: 7')
       .replace(', { limit: 5, per: hour }', '')
       .replace('key: ip,', 'key: ip, failMode: open, meter: slidingCounter,')
       .replace(', cost: { /dear/x: 3 }', '')
-      .concat('  - { id: trial, key: ip, group: trial, windows: { limit: 1, per: minute }, shadow: true }\n')
+      .concat(
+        '  - { id: shadowed, key: ip, group: shadowed, windows: { limit: 1, per: minute }, shadow: true }\n',
+      )
       .concat('unmatched: deny\n');
     expect(formOf(others)).toBe(formOf(DOCUMENT));
   });

@@ -1,4 +1,4 @@
-/** Tests the mistakes that are reported: place, message and suggestion. */
+/** Tests the mistakes that are reported: line and column, message and suggestion. */
 import { describe, expect, it } from 'vitest';
 import { nearest } from '../../src/rules/mistakes.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
@@ -88,14 +88,14 @@ describe('mistakes in rules', () => {
     expect(reported('- a')).toEqual(['1:1 the document must have fields, but is a list of 1']);
   });
 
-  it('are one hundred at the most', () => {
+  it('are at most one hundred', () => {
     const read = readRules(`rules: [${Array.from({ length: 150 }, () => '{id: a, windows: x}').join()}]`);
     if (read.kind !== 'mistakes') throw new Error('no mistakes');
     expect(read.mistakes).toHaveLength(100);
     expect(read.isComplete).toBe(false);
   });
 
-  it('are reported in one printable line, whatever the document contains', () => {
+  it('are reported in one printable line, for any bytes in the document', () => {
     expect(reported('"a\\nb\\e[2J\\u202e": 1')).toEqual([
       "1:1 unknown field 'a?b?[2J?'; known here are rules, rate_limits, default, tiers, endpoints, customers, unmatched, shadow",
     ]);
@@ -131,7 +131,7 @@ describe('mistakes in YAML', () => {
     expect(reported(text).slice(0, mistakes.length)).toEqual(mistakes);
   });
 
-  it('and in UTF-8: the place of the first byte that is wrong', () => {
+  it('include invalid UTF-8, at the first wrong byte', () => {
     const bytes = new TextEncoder().encode('rules: []\n# \uFFFD né ');
     expect(reported(bytes)).toEqual([]);
     expect(reported(Uint8Array.from([...bytes, 0xff, 0x41]))).toEqual([
@@ -169,7 +169,7 @@ describe('bounds', () => {
     ]);
   });
 
-  it('of depth, and of what aliases make of a small document', () => {
+  it('of depth, and of the values that aliases repeat', () => {
     const deep = `rules: ${'['.repeat(65)}${']'.repeat(65)}`;
     expect(reported(deep)).toMatchObject([expect.stringContaining('may be nested at most 64 deep')]);
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
@@ -199,7 +199,7 @@ describe('bounds', () => {
   });
 });
 
-it('the nearest name is the one that differs by few letters', () => {
+it('the suggested name is the one that differs by the fewest letters', () => {
   expect(nearest('widnows', ['match', 'windows'])).toBe('windows');
   expect(nearest('fail_mode', ['failMode', 'fail'])).toBe('failMode');
   expect(nearest('x', ['match', 'windows'])).toBeUndefined();

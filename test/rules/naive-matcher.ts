@@ -1,5 +1,5 @@
 /**
- * A naive matcher that tries every rule, as a reference for tests. It shares nothing with the product but the type
+ * A naive matcher that tries every rule, as a reference for tests. It uses nothing of the product but the type
  * of a rule.
  */
 import type { PathStep, RuleDefinition } from '../../src/rules/rule-definition.ts';
@@ -17,7 +17,9 @@ function classOf(name: string): number {
   return name === 'tier' ? 3 : 1;
 }
 
-/** One text that sorts as specificity does: digits of four classes of descriptors, from the most telling to the least. */
+/**
+ * One text that sorts as specificity does: digits of four classes of descriptors, from the most specific to the least.
+ */
 function weight({ scope, priority }: RuleDefinition): string {
   if (scope.kind !== 'descriptors') return '';
   let text = String(priority + 5_000_000);
@@ -67,7 +69,7 @@ function fitsStep(step: PathStep, [key, value]: readonly [string, string]): bool
   return step.name === key && (step.value === undefined || like(step.value, value));
 }
 
-/** One list of descriptors, one level after the other. */
+/** Matches one list of descriptors, one level after the other. */
 export function naivePath(
   rules: readonly RuleDefinition[],
   domain: string,

@@ -38,18 +38,18 @@ rules:
   - { id: costly, key: user, windows: { limit: 1, per: day }, cost: 4 }
 `;
 
-it('with all that a rule may say, in its long form and its short one', () => {
+it('with all fields of a rule, in the long form and the short one', () => {
   for (const text of [EVERY_FIELD, TIERS]) expect(reportedAgain(text)).toEqual(definitionsOf(text));
 });
 
-it('whatever rules there are', () => {
+it('with random rules', () => {
   forEachSeed(someSeeds(20, 10), (seed) => {
     const text = randomRules(seeded(seed));
     expect(reportedAgain(text)).toEqual(definitionsOf(text));
   });
 });
 
-it('and one for descriptors in an order has no such form', () => {
+it('a rule for ordered descriptors has no native form', () => {
   const envoy = 'domain: d\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 3}}]';
   const read = readRules(envoy);
   expect(read.kind === 'rules' && read.definitions.map(nativeForm)).toEqual([undefined]);

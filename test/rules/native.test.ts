@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { noted, rulesOf, reported, TIERS } from './read.ts';
 
-/** Ids of what applies, and the keys. */
+/** The ids of the rules that apply, and the keys. */
 function applied(text: string, descriptors: Record<string, string>): string[] {
   const matching = new RuleMatcher(rulesOf(text)).match(new Map(Object.entries(descriptors)));
   if (matching.kind !== 'rules') throw new Error(`no key for ${matching.rule.id}`);
@@ -23,12 +23,15 @@ describe('a limit', () => {
     ]);
   });
 
-  it.each(['slidingLog', 'slidingCounter', 'tokenBucket', 'leakyBucket'])('of a %s may not', (meter) => {
-    expect(rulesOf(dayOf(1_000_000, meter))).toHaveLength(1);
-    expect(reported(dayOf(1_000_001, meter))).toEqual([
-      expect.stringContaining('limit must be an integer from 0 to 1000000, but is 1000001'),
-    ]);
-  });
+  it.each(['slidingLog', 'slidingCounter', 'tokenBucket', 'leakyBucket'])(
+    'of a %s is at most a million',
+    (meter) => {
+      expect(rulesOf(dayOf(1_000_000, meter))).toHaveLength(1);
+      expect(reported(dayOf(1_000_001, meter))).toEqual([
+        expect.stringContaining('limit must be an integer from 0 to 1000000, but is 1000001'),
+      ]);
+    },
+  );
 });
 
 describe('a rule', () => {
@@ -87,7 +90,7 @@ rules:
     });
   });
 
-  it('000-10, 000-13, 000-22: is strict where it says nothing: a sliding log, closed, enabled, at a cost of 1', () => {
+  it('000-10, 000-13, 000-22: has strict defaults: a sliding log, closed, enabled, a cost of 1', () => {
     const [rule] = rulesOf('rules: [{id: per-user, key: user, windows: {limit: 100, per: minute}}]');
     expect(rule).toEqual({
       id: 'per-user',
@@ -121,7 +124,7 @@ rules:
     expect(rules[1]?.windows).toEqual(rules[0]?.windows);
   });
 
-  it('may take fields from others by a merge key: its own count, then the first that says one', () => {
+  it('may take fields from others by a merge key: its own field counts, then the first that has it', () => {
     const [a, b, c] = rulesOf(`rules:
 - &a {id: a, key: user, windows: {limit: 1, per: hour}}
 - &b {id: b, priority: 3, <<: *a}
@@ -137,7 +140,7 @@ rules:
     ]);
   });
 
-  it('names customers by digits, too: what is written is the text', () => {
+  it('may name customers by digits: the written text counts', () => {
     const [rule] = rulesOf('rules: [{id: 17, match: {customer: 0042}, windows: {limit: 1, per: day}}]');
     expect(rule).toMatchObject({ id: '17', scope: { conditions: [{ name: 'customer', value: '0042' }] } });
   });
@@ -161,7 +164,7 @@ rules:
 });
 
 describe('002-12: limits by default, tier, endpoint and customer', () => {
-  it('are rules, each with its windows, and a bucket where there is a burst', () => {
+  it('become rules with their windows, and token buckets if there is a burst', () => {
     const reported = rulesOf(TIERS).map(({ id, windows, meter, burst }) => [id, windows, meter, burst]);
     const [second, minute, day] = [1_000, 60_000, 86_400_000];
     expect(reported).toEqual([
@@ -206,7 +209,7 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
     expect(applied(TIERS, { customer: 'ada' })).toEqual(['default customer=ada']);
   });
 
-  it('the default binds who has no customer: by user, else by address, else all together', () => {
+  it('the default applies to requests without a customer: by user, else by address, else together', () => {
     const user = { user: 'ada', ip: '10.0.0.1', tier: 'pro', endpoint: '/api/v1/charges' };
     expect(applied(TIERS, user)).toEqual(['default/user user=ada']);
     expect(applied(TIERS, { ip: '10.0.0.1', tier: 'pro' })).toEqual(['default/ip ip=10.0.0.1']);
@@ -219,7 +222,7 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
     expect(applied(first, { user: 'ada', customer: 'acme' })).toContain('default customer=acme');
   });
 
-  it('002-03, 002-19: the limit of an endpoint applies besides, so that the most restrictive decides', () => {
+  it('002-03, 002-19: the limit of an endpoint applies in addition, so the most restrictive decides', () => {
     const charges = { customer: 'ada', tier: 'free', endpoint: '/api/v1/charges' };
     expect(applied(TIERS, charges)).toEqual([
       'tier/free customer=ada',
@@ -228,7 +231,7 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
     expect(applied(TIERS, { ...charges, endpoint: '/else' })).toEqual(['tier/free customer=ada']);
   });
 
-  it('may be lists, lie at the top, and stand beside rules', () => {
+  it('may be lists, at the top of the document, and beside rules', () => {
     const text = `
 rules: [{id: per-ip, key: ip, windows: {limit: 50, per: second}}]
 default: {per_second: 100}
@@ -265,7 +268,7 @@ customers:
     ]);
   });
 
-  it('have mistakes with places', () => {
+  it('have mistakes with line and column', () => {
     expect(
       reported('tiers:\n  free: {requests_per_minut: 5}\n  pro: {requests_per_day: lots, burst: 0}'),
     ).toEqual([

@@ -16,7 +16,7 @@ export function one<T>(below: Below, from: readonly T[]): T {
   return chosen;
 }
 
-/** JSON, which is YAML. A rule replaces only rules after it, so that there is no circle. */
+/** JSON, which is YAML. A rule replaces only rules after it, so there is no cycle. */
 export function randomRules(below: Below): string {
   const count = 1 + below(30);
   const rules = Array.from({ length: count }, (_, i) => ({

@@ -9,7 +9,7 @@ export function rulesOf(text: string): readonly RuleDefinition[] {
   throw new Error(`mistakes: ${reported(text).join('; ')}`);
 }
 
-/** As `1:7 message`. */
+/** The mistakes, as `1:7 message`. */
 export function reported(source: string | Uint8Array): string[] {
   const read = readRules(source);
   const mistakes = read.kind === 'mistakes' ? read.mistakes : [];

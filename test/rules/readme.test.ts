@@ -10,14 +10,14 @@ const readme = readFileSync(join(ROOM, 'README.md'), 'utf8');
 const page = readFileSync(join(ROOM, '..', '..', 'docs', 'internals', 'rules.md'), 'utf8');
 
 describe('the readme', () => {
-  it('and the page about rules have valid examples', () => {
+  it('has a valid example, as the page about rules', () => {
     const front = readFileSync(join(ROOM, '..', '..', 'docs/concepts/keys-and-rules.md'), 'utf8');
     const [, example = ''] = /```yaml\n(rules:[^]*?)```/.exec(front) ?? [];
     expect(noted(example)).toEqual([]);
     expect(rulesOf(example).map(({ id }) => id)).toEqual(['per-user', 'per-network', 'reports']);
   });
 
-  it('links to a page with an example that is right, and says this', () => {
+  it('links to a page whose example means exactly this', () => {
     expect(readme).toContain('docs/internals/rules.md');
     const [, example = ''] = /```yaml\n([^]*?)```/.exec(page) ?? [];
     expect(noted(example)).toEqual([]);
@@ -36,7 +36,7 @@ describe('the readme', () => {
     for (const name of files) expect(readme).toContain(`\`${name}\``);
   });
 
-  it('describes a room without input and output', () => {
+  it('describes a room that does no input or output', () => {
     for (const name of readdirSync(ROOM).filter((one) => one.endsWith('.ts'))) {
       const text = readFileSync(join(ROOM, name), 'utf8');
       const imports = [...text.matchAll(/from '([^']+)'/g)].map(([, from = '']) => from);

@@ -8,7 +8,7 @@ import { rulesOf, reported } from './read.ts';
 
 const RULES = `rules:
   - { id: user, key: user, windows: { limit: 2, per: minute } }
-  - { id: trial, key: ip, windows: { limit: 1, per: minute }, shadow: true }
+  - { id: shadowed, key: ip, windows: { limit: 1, per: minute }, shadow: true }
 `;
 const TIERS = 'rate_limits: { default: { per_day: 9 }, tiers: { free: { per_minute: 5 } } }\n';
 const ENVOY = `domain: edge
@@ -23,7 +23,7 @@ describe('a document in shadow', () => {
     ['a list of rules', RULES, 'shadow: true\n'],
     ['limits by tier', TIERS, 'shadow: true\n'],
     ['descriptors of Envoy', ENVOY, 'shadow_mode: true\n'],
-  ])('has all its rules in shadow, and nothing else about them is other: %s', (_, document, word) => {
+  ])('has all its rules in shadow, and changes nothing else about them: %s', (_, document, word) => {
     const plain = rulesOf(document);
     expect(rulesOf(word + document)).toEqual(plain.map((rule) => ({ ...rule, shadow: true })));
     expect(rulesOf(word.replace('true', 'false') + document)).toEqual(plain);
@@ -32,13 +32,13 @@ describe('a document in shadow', () => {
   it('contains no rule with shadow: false, which would deny nothing either', () => {
     const text = RULES.replace('shadow: true', 'shadow: false');
     expect(reported(`shadow: true\n${text}`)).toEqual([
-      '4:63 shadow: true at the top of the document applies to all its rules',
+      '4:66 shadow: true at the top of the document applies to all its rules',
     ]);
     expect(reported(`shadow: false\n${text}`)).toEqual([]);
     expect(reported(`shadow: yes\n${RULES}`)).toEqual(["1:9 shadow must be true or false, but is 'yes'"]);
   });
 
-  it('is shown for each rule wherever rules are shown, compared or edited', () => {
+  it('appears with each rule when rules are shown, compared or edited', () => {
     const before = rulesOf(RULES);
     const after = rulesOf(`shadow: true\n${RULES}`);
     expect(after.map(ruleInWords)).toEqual([
@@ -52,7 +52,7 @@ describe('a document in shadow', () => {
     expect(rulesOf(textOfRules(after) ?? '')).toEqual(after);
   });
 
-  it('lets through what its rules would deny, and counts that', () => {
+  it('lets requests through that its rules would deny, and counts them', () => {
     const bench = new Bench();
     bench.ruleSet = ruleSetOf(7, `shadow: true\n${RULES}`);
     bench.ask({ user: 'ada' });

@@ -21,7 +21,7 @@ describe('unmatched at the top of a document', () => {
     ['a list of rules', RULES],
     ['limits by tier', TIERS],
     ['descriptors of Envoy', ENVOY],
-  ])('is kept behind its rules, and is none of them: %s', (_, document) => {
+  ])('is stored after the rules, and is no rule itself: %s', (_, document) => {
     const rules = rulesOf(document);
     const denying = rulesOf(`unmatched: deny\n${document}`);
     expect(denying.slice(0, -1)).toEqual(rules);
@@ -93,7 +93,7 @@ describe('a request', () => {
   const RULE_SETS = `unmatched: deny
 rules:
   - { id: user, key: user, windows: { limit: 2, per: minute } }
-  - { id: trial, match: { tier: free }, key: ip, windows: { limit: 2, per: minute }, shadow: true }
+  - { id: shadowed, match: { tier: free }, key: ip, windows: { limit: 2, per: minute }, shadow: true }
   - { id: boss, match: { apiKey: boss }, unlimited: true }
   - { id: off, key: tenant, windows: { limit: 2, per: minute }, enabled: false }
 `;
@@ -106,14 +106,14 @@ rules:
     [{ tier: 'free' }, false],
     [{ tenant: 'acme' }, false],
   ])(
-    '%j is matched if a rule is for it, also one in shadow or without a limit: %s',
+    '%j is matched if a rule applies to it, also a shadow or an unlimited one: %s',
     (descriptors, isMatched) => {
       const matching = new RuleMatcher(rulesOf(RULE_SETS)).match(new Map(Object.entries(descriptors)));
       expect(matching).toMatchObject({ kind: 'rules', isMatched });
     },
   );
 
-  it('is matched by a rule in shadow that has no key for it', () => {
+  it('is matched by a shadow rule even if that has no key for it', () => {
     const long = { tier: 'free', ip: '10.0.0.1', user: '' };
     const rules = rulesOf('rules: [{ id: t, key: path, windows: { limit: 1, per: day }, shadow: true }]');
     const matching = new RuleMatcher(rules).match(new Map(Object.entries({ ...long, path: '\ud800' })));

@@ -13,7 +13,7 @@ function idsOf(text: string): string[] {
 }
 
 describe('a window', () => {
-  it('is called by its rule and its period, also where it is the only one', () => {
+  it('is named after its rule and its period, also if it is the only one', () => {
     expect(idsOf(document('{limit: 1, per: minute}'))).toEqual(['per-user/minute']);
     const all = ['second', 'minute', 'hour', 'day', 'week', 'month'].map((per) => `{limit: 1, per: ${per}}`);
     expect(idsOf(document(`[${all.join()}]`))).toEqual([
@@ -26,14 +26,14 @@ describe('a window', () => {
     ]);
   });
 
-  it('is called the same however its length is written, and by that where it is no unit', () => {
+  it('has the same name for any spelling of its length, which is the name if it is no unit', () => {
     expect(idsOf(document('[{limit: 1, windowMillis: 90000}, {limit: 1, windowMillis: 60000}]'))).toEqual([
       'per-user/minute',
       'per-user/90000ms',
     ]);
   });
 
-  it('is the same wherever it is written', () => {
+  it('is the same at any place in the list', () => {
     const [minute, day, peak] = [
       '{limit: 1, per: minute}',
       '{limit: 2, per: day}',

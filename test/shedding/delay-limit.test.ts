@@ -1,4 +1,4 @@
-/** A limit that falls while there is a standing queue, and recovers when it is gone. */
+/** A limit that falls while a queue persists, and recovers when it is gone. */
 import { describe, expect, it } from 'vitest';
 import { DelayLimit, INTERVAL_MILLIS, PATIENCE_MILLIS } from '../../src/shedding/delay-limit.ts';
 
@@ -22,14 +22,14 @@ class Bench {
 }
 
 describe('a limit by delay', () => {
-  it('stays where it is while nothing waits, however many are open', () => {
+  it('does not change while nothing waits, for any number of open requests', () => {
     const bench = new Bench();
     bench.pass(10_000, () => TARGET_MILLIS, 900);
     expect(bench.limit.limit).toBe(MOST);
     expect(bench.limit.isLowered).toBe(false);
   });
 
-  it('is not lowered by a burst, however long some wait in it', () => {
+  it('is not lowered by a burst, even if some requests in it wait for long', () => {
     const bench = new Bench();
     for (let i = 0; i < 20; i += 1) {
       bench.pass(PATIENCE_MILLIS - 2 * INTERVAL_MILLIS, () => 300);
@@ -38,7 +38,7 @@ describe('a limit by delay', () => {
     expect(bench.limit.limit).toBe(MOST);
   });
 
-  it('is not lowered while anybody is served at once in each interval', () => {
+  it('is not lowered while a request is served at once in each interval', () => {
     const bench = new Bench();
     bench.pass(5_000, (step) => (step % 5 === 0 ? 1 : 500));
     expect(bench.limit.limit).toBe(MOST);
@@ -53,7 +53,7 @@ describe('a limit by delay', () => {
     expect(bench.limit.limit).toBe(MOST);
   });
 
-  it('falls from what was open while even the quickest waits, but never below the least', () => {
+  it('falls from the number of open requests while even the quickest waits, but never below the minimum', () => {
     const bench = new Bench();
     bench.pass(PATIENCE_MILLIS + 2 * INTERVAL_MILLIS, () => 2 * TARGET_MILLIS);
     expect(bench.limit.limit).toBeLessThanOrEqual(250);
@@ -61,7 +61,7 @@ describe('a limit by delay', () => {
     expect(bench.limit.limit).toBe(LEAST);
   });
 
-  it('comes back by parts while it refuses, and in a second when nobody comes any more', () => {
+  it('recovers step by step while it refuses, and within a second when no requests come', () => {
     const bench = new Bench();
     bench.pass(5_000, () => 10 * TARGET_MILLIS);
     expect(bench.limit.limit).toBe(LEAST);
@@ -75,7 +75,7 @@ describe('a limit by delay', () => {
     expect(bench.limit.limit).toBe(MOST);
   });
 
-  it('finds the level at which a server of a given rate keeps its target', () => {
+  it('finds the level at which a server of a given rate keeps its target delay', () => {
     const bench = new Bench();
     const perMilli = 4;
     let open = 0;

@@ -16,15 +16,15 @@ describe('a process', () => {
     expect(peeksOf(0.86, 0.9, 0.5, 0.86, 0.86, 0.86)).toEqual([false, false, false, false, false, true]);
   });
 
-  it('is at once when there is hardly any left', () => {
+  it('is short of memory at once when there is hardly any left', () => {
     expect(peeksOf(0.5, 0.96)).toEqual([false, true]);
   });
 
-  it('is no more only some way below', () => {
+  it('stops being short of memory only well below the bound', () => {
     expect(peeksOf(0.96, 0.84, 0.8, 0.76, 0.74, 0.84)).toEqual([true, true, true, true, false, false]);
   });
 
-  it('says when that changes, and only then', () => {
+  it('reports only changes', () => {
     const bound = new HeapBound();
     expect([0.5, 0.96, 0.96, 0.5, 0.5].map((load) => bound.check(load))).toEqual([
       false,
@@ -37,7 +37,7 @@ describe('a process', () => {
 });
 
 describe('connections of one address', () => {
-  it('are counted until they are gone', () => {
+  it('are counted until they end', () => {
     const counts = new AddressCounts(2);
     expect([1, 2, 3].map(() => counts.maybeEnter('a'))).toEqual([true, true, false]);
     expect(counts.maybeEnter('b')).toBe(true);

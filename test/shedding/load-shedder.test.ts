@@ -1,5 +1,5 @@
 /**
- * Which clients an overloaded node refuses: first those with the most open requests. Some room is left for all others.
+ * The clients that an overloaded node refuses: first those with the most open requests. Some room is left for others.
  */
 import { describe, expect, it } from 'vitest';
 import { CLIENTS_MAX, ClientLoads } from '../../src/shedding/client-loads.ts';
@@ -20,7 +20,7 @@ class Bench {
     });
   }
 
-  /** Asks this many times; returns how many requests were admitted. */
+  /** Sends this many requests; returns how many were admitted. */
   ask(client: string, times: number): number {
     let entered = 0;
     for (let i = 0; i < times; i += 1) {
@@ -40,12 +40,12 @@ class Bench {
   }
 }
 
-describe('clients of a node that has enough to do', () => {
-  it('alone, one has four fifths of what there is', () => {
+describe('clients of a busy node', () => {
+  it('get four fifths of the room if there is only one', () => {
     expect(new Bench(1_000).ask('a', 5_000)).toBe(800);
   });
 
-  it('with equal demand, all have the same', () => {
+  it('get the same room with equal demand', () => {
     const bench = new Bench(1_000);
     const entered = new Map<string, number>();
     for (let i = 0; i < 5_000; i += 1) {
@@ -57,7 +57,7 @@ describe('clients of a node that has enough to do', () => {
     expect(counts.reduce((sum, count) => sum + count)).toBeGreaterThan(900);
   });
 
-  it('that ask for little get it, whatever another asks for', () => {
+  it('with little demand are not refused, for any demand of another', () => {
     const bench = new Bench(1_000);
     expect(bench.ask('greedy', 100_000)).toBe(800);
     for (const client of ['a', 'b', 'c', 'd', 'e']) expect(bench.ask(client, 20)).toBe(20);
@@ -65,7 +65,7 @@ describe('clients of a node that has enough to do', () => {
     expect(bench.ask('greedy', 1_000)).toBe(0);
   });
 
-  it('get room again when others leave', () => {
+  it('get more room when others leave', () => {
     const bench = new Bench(10);
     const load = bench.shedder.entered('a', 10);
     expect(bench.shedder.refuses('b')).toBe(true);
@@ -76,7 +76,7 @@ describe('clients of a node that has enough to do', () => {
 });
 
 describe('a node whose rounds take too long', () => {
-  it('lets in fewer, says so once, and lets in all again when they are short', () => {
+  it('admits fewer requests, logs that once, and admits all again when the rounds are short', () => {
     const bench = new Bench(1_000);
     bench.shedder.entered('a', 500);
     bench.rounds(3_000, 50);
@@ -90,7 +90,7 @@ describe('a node whose rounds take too long', () => {
     expect(bench.reported.map(({ isShedding }) => isShedding)).toEqual([true, false]);
   });
 
-  it('refuses what others forward only beyond four times of that', () => {
+  it('refuses forwarded requests only beyond four times that number', () => {
     const bench = new Bench(1_000);
     bench.shedder.entered('a', 500);
     bench.rounds(3_000, 50);
@@ -113,7 +113,7 @@ describe('the table of clients', () => {
     expect(loads.of('b')).toBe(b);
   });
 
-  it('has one shared place for clients without their own, and searches for idle ones only now and then', () => {
+  it('counts clients beyond its bound together, and searches for idle ones only now and then', () => {
     const loads = new ClientLoads(2);
     loads.of('a').open = 1;
     loads.of('b').open = 1;
@@ -137,7 +137,7 @@ function letIn(bench: Bench, requests: number): number {
   return entered;
 }
 
-describe('a node with clients that send more than it can do', () => {
+describe('a node with clients that send more than it can handle', () => {
   const EACH_MILLIS = 10;
 
   /** For a second the node has no CPU time left, and answers this many requests in each millisecond. */
@@ -152,14 +152,14 @@ describe('a node with clients that send more than it can do', () => {
     return bench;
   }
 
-  it('is not taken for busy by the little that happened since it started', () => {
+  it('does not count as busy because of little work since it started', () => {
     const bench = new Bench(1_000);
     bench.now += 50;
     bench.shedder.rounds(1, 0);
     expect(bench.shedder.isBusy).toBe(false);
   });
 
-  it('is busy when it never waits, and not when it does', () => {
+  it('is busy if it never waits, and not if it does', () => {
     const bench = busyBench(1);
     expect(bench.shedder.isBusy).toBe(true);
     for (let i = 0; i < 20; i += 1) {
@@ -169,15 +169,15 @@ describe('a node with clients that send more than it can do', () => {
     expect(bench.shedder.isBusy).toBe(false);
   });
 
-  it('lets in of what waited as much as it answers in 40 ms', () => {
+  it('admits as many waiting requests as it answers in 40 ms', () => {
     expect(letIn(busyBench(20), 5_000)).toBe(800);
   });
 
-  it('lets in 512 requests even if it answers few: each entry of a log holds many', () => {
+  it('admits 512 requests even if it answers few, because a log entry holds many', () => {
     expect(letIn(busyBench(1), 5_000)).toBe(512);
   });
 
-  it('does the same with all that comes, and lets in more step by step while nothing waits', () => {
+  it('bounds new requests in the same way, and admits more step by step while nothing waits', () => {
     const bench = busyBench(20);
     letIn(bench, 5_000);
     expect(bench.shedder.refuses('another')).toBe(true);
@@ -189,7 +189,7 @@ describe('a node with clients that send more than it can do', () => {
       const { limit } = bench.shedder.report;
       if (limits.at(-1) !== limit) limits.push(limit);
     }
-    // In the interval in which something waited, the queue cannot be known to be gone.
+    // In an interval in which requests waited, the queue may still exist.
     expect(limits.slice(0, 5)).toEqual([800, 512, 576, 648, 729]);
     expect(limits.at(-1)).toBe(65_536);
     expect(bench.shedder.refuses('another')).toBe(false);

@@ -53,13 +53,14 @@ function ungathered(world: World, members: readonly SimNode[]): string | undefin
   const able = zones.size > 1 ? [] : places.filter(({ core }) => core?.raft.isWilling);
   const targets = new Set(members.map(({ core }) => core?.leading.gatheredOn ?? 0));
   const [target = 0] = targets;
-  if (targets.size !== 1) return `leaders are to gather on ${[...targets].join(', ')}`;
+  if (targets.size !== 1)
+    return `members name different nodes for leaders to gather on: ${[...targets].join(', ')}`;
   if (target === 0)
     return able.length === 0 || hasBusyNodes(settings)
       ? undefined
-      : 'leaders do not gather, though nobody was busy';
+      : 'leaders do not gather, though no node was busy';
   const found = able.find(({ id }) => id === target);
-  if (found === undefined) return `leaders gather on node ${target}, which is not to lead everything`;
+  if (found === undefined) return `leaders gather on node ${target}, which must not lead every partition`;
   const foreign = partitions.find((one) => found.core?.raft.status(groupOfPartition(one))?.role !== 'leader');
   return foreign === undefined
     ? undefined
@@ -69,7 +70,9 @@ function ungathered(world: World, members: readonly SimNode[]): string | undefin
 /** Reservations without a grant are refunded once all nodes are healthy. */
 function unreleased(members: readonly SimNode[]): string | undefined {
   const found = members.find(({ core }) => (core?.requests.reservations.pendingCount ?? 0) > 0);
-  return found === undefined ? undefined : `node ${found.id} has not given back what it reserved in vain`;
+  return found === undefined
+    ? undefined
+    : `node ${found.id} has not given back the reservations that it made in vain`;
 }
 
 /**
@@ -100,7 +103,7 @@ function unaware(world: World): string | undefined {
   const found = outsiders(world).find((node) => !knowsItIsOut(node));
   return found === undefined
     ? undefined
-    : `node ${found.id} does not know that it is out: ${JSON.stringify(found.core?.membershipStatus)}`;
+    : `node ${found.id} does not know that it was removed: ${JSON.stringify(found.core?.membershipStatus)}`;
 }
 
 function knowsItIsOut({ core, isStranger }: SimNode): boolean {

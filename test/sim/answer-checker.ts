@@ -87,7 +87,7 @@ export class AnswerChecker {
     const { limits, decided, rulesVersion } = keyStatus;
     const { machine, id } = group;
     const where = `in group ${id}, by entry ${decided.index}`;
-    check(decided.index <= committedIndex, () => `a look at what is not committed, ${where}`);
+    check(decided.index <= committedIndex, () => `a peek shows an entry that is not committed, ${where}`);
     const rules =
       ruleId === undefined ? machine.past.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
     const expected = rules?.map((rule) =>
@@ -96,17 +96,20 @@ export class AnswerChecker {
     const inForce = machine.past.tableAt(decided.index)?.version;
     check(
       rulesVersion === inForce,
-      () => `a look by rules ${rulesVersion}, in force are ${inForce}, ${where}`,
+      () => `a peek uses rules ${rulesVersion}, but ${inForce} are in force, ${where}`,
     );
     const block = reportedAt(machine.past.records.at(userId, decided.index), decided.timeMillis);
     check(
       (keyStatus.isBlocked ?? false) === block.isBlocked &&
         keyStatus.blockedUntilMillis === block.blockedUntilMillis,
-      () => `${userId} is told of a block, or of none, ${where}`,
+      () => `the answer is wrong about a block of ${userId}, ${where}`,
     );
     const words = JSON.stringify(limits.map(wordsOfStatus));
     const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStatus(limit)));
-    check(words === expectedWords, () => `${userId} stands at ${expectedWords}, not at ${words}, ${where}`);
+    check(
+      words === expectedWords,
+      () => `the limits of ${userId} are ${expectedWords}, not ${words}, ${where}`,
+    );
   }
 
   #checkGrant(group: GroupLedger, asked: Asked, decision: Decision): Receipt {
@@ -118,7 +121,7 @@ export class AnswerChecker {
     );
     check(
       granted.hasId || !granted.isReported,
-      () => `the grant at ${receipt} of group ${group.id} was told to two who asked: ${wordsOf(asked)}`,
+      () => `the grant at ${receipt} of group ${group.id} answered two requests: ${wordsOf(asked)}`,
     );
     granted.isReported = true;
     reportedLimit(this.#checkLogged(group, asked, decision), decision);
@@ -229,7 +232,7 @@ export class AnswerChecker {
     const saying = sayingOf(decision);
     check(
       logged.saying === saying,
-      () => `${words} must get ${logged.saying} in group ${group.id}, and got ${saying}`,
+      () => `${words} must get ${logged.saying} in group ${group.id}, but got ${saying}`,
     );
     return logged.asked;
   }
@@ -260,7 +263,7 @@ function reportedLimit(asked: Asked, decision: Decision): Asked {
   const all = limitsOf(asked);
   const { allowed, limits = [decision] } = decision;
   const isListed = (decision.limits !== undefined) === all.length > 1 && limits.length === all.length;
-  check(isListed, () => `${wordsOf(asked)} is told of other limits: ${JSON.stringify(decision)}`);
+  check(isListed, () => `${wordsOf(asked)} is answered with other limits: ${JSON.stringify(decision)}`);
   // A settled request is never denied, so its wait does not matter.
   const at = reportingLimit(
     allowed,
@@ -270,7 +273,7 @@ function reportedLimit(asked: Asked, decision: Decision): Asked {
   );
   check(
     wordsOfStatus(limits[at]!) === wordsOfStatus(decision),
-    () => `${wordsOf(asked)} is not told by its limit ${at}: ${JSON.stringify(decision)}`,
+    () => `${wordsOf(asked)} is not answered by its limit ${at}: ${JSON.stringify(decision)}`,
   );
   return all[at]!;
 }

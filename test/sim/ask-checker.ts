@@ -8,7 +8,7 @@ import type { UserRequest } from '../../src/api/user-request.ts';
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
-import { loggedRequests } from './logged-requests.ts';
+import { loggedRequests } from './logged-entries.ts';
 import { check } from './story.ts';
 
 export interface AskCheckerInit {
@@ -82,7 +82,7 @@ export class AskChecker {
     recentOf(this.#requests, `${node}/${this.#init.partitionOf(userId)}`).add(this.#init.now());
   }
 
-  /** `node` got a request about this key: it may look up the leader of the key's partition. */
+  /** `node` got a request about this key: it may search for the leader of the key's partition. */
   concerns(node: NodeId, userId: string): void {
     this.#users.add(`${node}/${userId}`);
   }
@@ -132,19 +132,20 @@ export class AskChecker {
       check(from !== to, () => `node ${from} asks itself over the network for ${userId}`);
       this.#sentAt.set(key, this.#init.now());
       const asked = this.#asked.get(key);
-      // A node may look for a leader itself while it refuses the requests at once.
+      // A node may search for a leader by itself while it refuses the requests at once.
       const isOwn = asked !== undefined || (isForLeader && this.#users.has(`${from}/${userId}`));
       const permits = relayTo === 0 ? this.#permits.get(key)?.get(to) : undefined;
       const isPermitted = permits !== undefined;
       check(
         isOwn || isPermitted,
-        () => `node ${from} asks node ${to} for ${userId}, relay to ${relayTo}, though nobody asked it to`,
+        () =>
+          `node ${from} asks node ${to} for ${userId}, relay to ${relayTo}, though no client asked for it`,
       );
       // A frame may wait for the end of the turn in which a deadline passes.
       const waits = isForLeader || asked?.waiting !== 0 || this.#init.now() - asked.answeredAt <= TURN_MILLIS;
       check(
         isPermitted || waits,
-        () => `node ${from} asks node ${to} for ${userId}, and nobody waits for the answer any more`,
+        () => `node ${from} asks node ${to} for ${userId}, but no client waits for the answer any more`,
       );
       if (relayTo !== 0) {
         const there = keyOf(to, userId, requestId ?? undefined);
@@ -223,7 +224,7 @@ function questionsIn(payload: Uint8Array): Question[] {
 }
 
 /** Used in place of a request id: no client uses an id like it. */
-const PEEK = 'a look';
+const PEEK = 'a peek';
 
 function idOf(request: UserRequest): string | undefined {
   if (request.ask === 'peek') return PEEK;

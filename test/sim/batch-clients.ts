@@ -5,7 +5,7 @@
  */
 import type { AskAnswer, Question } from '../../src/api/question.ts';
 import { type AllowRequest, COST_MAX } from '../../src/api/request.ts';
-import { askBatch } from '../../src/http/batch-asking.ts';
+import { askBatch } from '../../src/http/batch-route.ts';
 import type { ClientWorld } from './client-world.ts';
 import type { Clients } from './clients.ts';
 import type { DescribedClients } from './described-clients.ts';
@@ -154,7 +154,7 @@ class BatchClients {
     });
     check(
       batch.askedCount === items.length,
-      () => `of a batch of ${items.length} only ${batch.askedCount} are asked`,
+      () => `only ${batch.askedCount} requests of a batch of ${items.length} are asked`,
     );
   }
 
@@ -165,7 +165,7 @@ class BatchClients {
     check(
       items[place] === request,
       () =>
-        `place ${place} of a batch is ${JSON.stringify(items[place])}, asked is ${JSON.stringify(request)}`,
+        `request ${place} of a batch is ${JSON.stringify(items[place])}, but asked is ${JSON.stringify(request)}`,
     );
     // The node died of an earlier event, and the connection with it.
     if (!node.isOpen || node.life !== life) return;
@@ -214,7 +214,7 @@ class BatchClients {
       check(
         said[i] !== undefined && answers[i] === said[i],
         () =>
-          `place ${i} of a batch is ${JSON.stringify(item)}, answered ${JSON.stringify(said[i])} and told ${JSON.stringify(answers[i])}`,
+          `request ${i} of a batch is ${JSON.stringify(item)}, its answer ${JSON.stringify(said[i])}, and the batch says ${JSON.stringify(answers[i])}`,
       );
     check(answers.length === items.length, () => `${answers.length} answers to a batch of ${items.length}`);
     this.#init.world.story.seen('batch answered');

@@ -1,4 +1,4 @@
-/** Each check on its own with an error that it must find: a check that cannot fail is worth nothing. */
+/** Each check alone, with an error that it must find: a check that cannot fail is worth nothing. */
 import { describe, expect, test } from 'vitest';
 import type { GroupApplication } from '../../raft/driver/group-application.ts';
 import type { Entry, Message, NodeId } from '../../raft/types.ts';
@@ -80,7 +80,7 @@ describe('the laws of Raft', () => {
     elected.statusChanged({ isLeader: true, term: 1, leader: 1 });
   });
 
-  test('a campaign is found that no majority said it could win, as when answers to an earlier one count', () => {
+  test('a campaign that no majority agreed to is found, even if a majority agreed to an earlier one', () => {
     const raft = raftChecker();
     raft.written(1, [{ group: GROUP, entries: [], hardState: { term: 2, vote: 1, commit: 0 } }]);
     const campaign = (): void =>
@@ -91,13 +91,13 @@ describe('the laws of Raft', () => {
     campaign();
   });
 
-  test('a commit index on a disk is found whose entry is on no quorum of disks', () => {
+  test('a commit index on a disk is found if its entry is on no quorum of disks', () => {
     const raft = raftChecker();
-    expect(() => writes(raft, 1, entry(1, 1), 1)).toThrow('is committed, and it is not');
+    expect(() => writes(raft, 1, entry(1, 1), 1)).toThrow('is committed, but it is not');
     writes(raft, 2, entry(1, 1), 1);
   });
 
-  test('who is told that its request is nowhere is not in what may still be committed', () => {
+  test('a request that is reported as nowhere is found in an entry that may still be committed', () => {
     const raft = raftChecker();
     const proposed = entry(1, 1, entryOf([{ userId: 'ada', requestId: 'r1' }]));
     const app = application();
@@ -113,7 +113,7 @@ describe('the laws of Raft', () => {
   });
 });
 
-describe('what clients asked and were told', () => {
+describe('requests of clients and their answers', () => {
   const asked = askedBy({ userId: 'ada' });
 
   test('a request without an id that is in the log twice is found', () => {
@@ -125,7 +125,7 @@ describe('what clients asked and were told', () => {
     );
   });
 
-  test('a request without an id that was said to be nowhere and is in the log is found', () => {
+  test('a request without an id is found in the log though it was reported as nowhere', () => {
     const rejections = new RejectionChecker();
     const attempt = rejections.begun(asked, 1);
     rejections.logged(asked, { stampedMillis: 2, where: 'entry 1' });
@@ -256,7 +256,7 @@ describe('a request under several limits', () => {
     return limits;
   }
 
-  test('is charged under each of them, and answered so', () => {
+  test('is charged under each limit, and its answer lists them all', () => {
     const limits = checker();
     limits.answered(GROUP, request, granted, { committedIndex: 2 });
     const keys = [
@@ -272,17 +272,17 @@ describe('a request under several limits', () => {
 
   const byAnother = { ...byDefault, decided: { ...granted.decided, position: 0 } };
   test.each([
-    ['by another limit than the one that binds', byAnother, 'got the answer of undefined'],
-    ['as if that were the one that binds', { remaining: 4 }, 'must get'],
-    ['without its limits', { limits: [] }, 'must get'],
-    ['with a wrong number in a limit', { limits: [{ ...byDefault, limit: 6 }, byCluster] }, 'must get'],
-    ['with its limits in another order', { limits: [byCluster, byDefault] }, 'must get'],
-  ])('is found where it is told %s', (_, wrong, message) => {
+    ['the receipt and numbers of another limit', byAnother, 'got the answer of undefined'],
+    ['the `remaining` of another limit', { remaining: 4 }, 'must get'],
+    ['no limits', { limits: [] }, 'must get'],
+    ['a wrong number in a limit', { limits: [{ ...byDefault, limit: 6 }, byCluster] }, 'must get'],
+    ['its limits in another order', { limits: [byCluster, byDefault] }, 'must get'],
+  ])('an answer with %s is found to be wrong', (_, wrong, message) => {
     const reported = { ...granted, ...wrong };
     expect(() => checker().answered(GROUP, request, reported, { committedIndex: 2 })).toThrow(message);
   });
 
-  test('is found where a leader denies it at once, and tells that by a limit that grants it', () => {
+  test('a denial at once that names a limit with room left is found to be wrong', () => {
     const further = [{ userId: 'user2', ruleId: 'cluster', cost: 2 }];
     const denial = { term: 1, index: 2, timeMillis: 2_000 };
     const left = { ...byCluster, retryAfterMillis: 60_037 };
@@ -291,11 +291,11 @@ describe('a request under several limits', () => {
     checker().answered(GROUP, asked, reported, { committedIndex: 2 });
     const wrong = { ...reported, ...byDefault };
     expect(() => checker().answered(GROUP, asked, wrong, { committedIndex: 2 })).toThrow(
-      'not told by its limit 1',
+      'not answered by its limit 1',
     );
   });
 
-  test('is the same request under its id whatever its limits are, and another one if something else was asked', () => {
+  test('is the same request under its id if only its limits differ, and another one if something else was asked', () => {
     const renamed = { ...request, further: [{ userId: 'user1', ruleId: 'cluster' }] };
     checker().answered(GROUP, renamed, granted, { committedIndex: 2 });
     const other = { ...request, askedDigest: 8 };

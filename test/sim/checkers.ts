@@ -48,7 +48,7 @@ export class Checkers {
   readonly clocks: ClockChecker;
   readonly times: TimeChecker;
   readonly utc: UtcChecker;
-  readonly offices: LeadershipChecker;
+  readonly leadership: LeadershipChecker;
   readonly rooms: RoomChecker;
   readonly members: MembersChecker;
   readonly asks: AskChecker;
@@ -91,7 +91,7 @@ export class Checkers {
       now,
       after,
     });
-    this.offices = new LeadershipChecker({
+    this.leadership = new LeadershipChecker({
       entryAt: (group, index) => this.raft.entryAt(group, index),
       tableAt: (group, index) => this.limits.tableAt(group, index),
       recordAt: (group, index, userId) => this.limits.recordAt(group, index, userId),
@@ -172,7 +172,7 @@ export class Checkers {
   groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void {
     this.coverage.observe(node, group, app);
     this.raft.observe(node, group, app, applied);
-    this.offices.observe(node, group, app, () => this.raft.appliedIndex(group, node));
+    this.leadership.observe(node, group, app, () => this.raft.appliedIndex(group, node));
     this.asks.observe(node, app);
   }
 

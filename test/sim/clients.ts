@@ -12,7 +12,7 @@ import { Crowds } from './crowds.ts';
 import { type Asked, askedBy, limitsOf } from './id-ledger.ts';
 import type { Random } from './random.ts';
 import { Refunders } from './refunders.ts';
-import { isNowhere, isRejection } from './rejections.ts';
+import { isNowhere, isRejection } from './rejection-checker.ts';
 import { Repeats } from './repeats.ts';
 import { Requests } from './requests.ts';
 import type { Attempt, ClientWorld } from './client-world.ts';
@@ -217,7 +217,7 @@ export class Clients {
         this.conflicts += 1;
         check(
           answer.field === 'requestId' ? this.refunders.isAsked(request) : this.#requests.isShared(request),
-          () => `nobody else has the id of ${JSON.stringify(request)}, and yet: ${answer.message}`,
+          () => `no other request has the id of ${JSON.stringify(request)}: ${answer.message}`,
         );
         return;
       case 'unavailable':
@@ -294,7 +294,7 @@ export class Clients {
       const hasLeft = asks.hasSent(node.id, request, invokedAt) || asks.hasTaken(node.id, request, invokedAt);
       check(
         hasLeft || node.life !== life || node.isPaused,
-        () => `${JSON.stringify(request)} never left node ${node.id}, and yet nobody knows what became of it`,
+        () => `outcome reported as unknown, but ${JSON.stringify(request)} never left node ${node.id}`,
       );
     });
   }

@@ -1,7 +1,7 @@
 /**
- * What nodes must find out about their clocks, and what not. The simulator knows how each clock runs, and a run has at
- * most one machine whose clock is wrong. No other node is ever accused. The wrong one notices in time while it can
- * compare with a majority, leads nothing then, and is accepted again when its clock has been right for long enough.
+ * Checks that a node with a wrong clock finds that out. The simulator knows how each clock runs, and a run has at most
+ * one machine whose clock is wrong. Its node must notice in time if it can compare its clock with a majority; then it
+ * must lead nothing, until its clock has been right for long enough. No other node may call its clock wrong.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
@@ -60,7 +60,7 @@ export class ClockChecker {
     found();
     check(
       node.clock.wasWrongSince(node.startedAt),
-      () => `node ${node.id} takes its clock for wrong, and it is not: ${JSON.stringify(verdict)}`,
+      () => `node ${node.id} takes its clock for wrong, but it is right: ${JSON.stringify(verdict)}`,
     );
   }
 
@@ -156,7 +156,7 @@ export class ClockChecker {
     const graceMillis = (2 * electionMillis + 4 * tickMillis) / Math.min(1, node.clock.rate);
     if (this.#init.now() - Math.max(since, node.pausedAt) < graceMillis) return;
     const leaderships = node.core?.raft.leaderships ?? 0;
-    check(leaderships === 0, () => `node ${node.id} leads ${leaderships} groups, and its clock is unfit`);
+    check(leaderships === 0, () => `node ${node.id} leads ${leaderships} groups, though its clock is unfit`);
   }
 
   /** The longest time that a finding may last if it took the whole life of the process to make. */
@@ -167,7 +167,7 @@ export class ClockChecker {
     const millis = Math.max(REMEMBERED_MILLIS_MIN, 2 * lifeMillis) + 10 * PING_MILLIS;
     check(
       this.#init.now() - sameSinceMillis < millis,
-      () => `node ${node.id} is still unfit, and its clock has been right for ${millis} ms`,
+      () => `node ${node.id} is still unfit, though its clock has been right for ${millis} ms`,
     );
   }
 }

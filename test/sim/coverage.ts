@@ -2,6 +2,7 @@
  * Counts which rare worlds a run reached, seen from outside: writes, new leaders, committed rules. Judges nothing; the
  * totals show whether a check had anything to check.
  */
+import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
@@ -9,7 +10,6 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { meterKindOf } from './naive-meters.ts';
-import { RestWatch } from './rest-watch.ts';
 import type { Settings } from './settings.ts';
 import type { Story } from './story.ts';
 
@@ -41,6 +41,58 @@ const IDLE_MILLIS = 60_000;
 const LONG_SUFFIX = 8;
 const LATE_MILLIS = 60_000;
 const EPOCH_MILLIS = 365 * 86_400_000;
+
+/**
+ * Counts how often groups rest, what wakes them, and the beats (the common heartbeat of resting groups) that are not
+ * answered, from the messages of nodes.
+ */
+class RestWatch {
+  readonly #seen: (name: string) => void;
+  /** Groups that were listed as resting and have had no message since. */
+  readonly #resting = new Set<GroupId>();
+  /** Pairs of nodes: the last beat from one to the other was not answered yet. */
+  readonly #unanswered = new Set<string>();
+
+  constructor(seen: (name: string) => void) {
+    this.#seen = seen;
+  }
+
+  sent(from: NodeId, to: NodeId, message: PeerMessage): void {
+    switch (message.kind) {
+      case 'beat':
+        this.#beat(`${from}>${to}`);
+        for (const { group } of message.groups ?? []) this.#rests(group);
+        return;
+      case 'beatAnswer':
+        this.#unanswered.delete(`${to}>${from}`);
+        if (message.awake.length > 0) this.#seen('beat answered: awake');
+        return;
+      case 'message':
+        // The only message in a group that does not wake it.
+        if (message.message.type !== 'heartbeatResponse') this.#woken(message.group, message.message.type);
+        return;
+      case 'chunk':
+      case 'chunkAck':
+        this.#woken(message.group, message.kind);
+    }
+  }
+
+  #beat(path: string): void {
+    this.#seen('beat');
+    if (this.#unanswered.has(path)) this.#seen('beat after one without an answer');
+    this.#unanswered.add(path);
+  }
+
+  #rests(group: GroupId): void {
+    if (this.#resting.has(group)) return;
+    this.#resting.add(group);
+    this.#seen('rest');
+  }
+
+  #woken(group: GroupId, cause: string): void {
+    if (this.#resting.delete(group)) this.#seen(`rest ended by ${cause}`);
+  }
+}
 
 export class Coverage {
   readonly rests = new RestWatch((name) => this.#seen(name));

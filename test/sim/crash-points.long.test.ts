@@ -17,29 +17,29 @@ describe('a crash at every I/O boundary', () => {
     console.log(
       `${script.name}: ${points.length} boundaries, ${runs} runs of at most ${Math.ceil(millisMax)} simulated ms`,
     );
-    expect(failure?.violation, `tell it again with: ${failure?.replay ?? ''}`).toBeUndefined();
-    // Their number differs with every draw. This many show that the script ran.
+    expect(failure?.violation, `replay: ${failure?.replay ?? ''}`).toBeUndefined();
+    // The number of boundaries differs with every draw. This many show that the script ran.
     expect(points.length).toBeGreaterThan(50);
     expect(runs).toBeGreaterThan(sample / 2);
   });
 });
 
-describe('what few of the crashes catch', () => {
-  test('mutant M6c in propose, which nothing but a crash shows', async () => {
+describe('bugs that only a few crashes catch', () => {
+  test('mutant M6c in propose, which only a crash shows', async () => {
     const { failure } = await underMutant('M6c', 'propose');
     const at = failure?.crash?.at ?? 0;
     expect(at).toBeGreaterThan(0);
     expect(failure?.replay).toContain(`--crash-points propose --at ${at} --variant`);
   });
 
-  test('in node-leaves, that a new process has forgotten under which placement it holds its replicas', async () => {
+  test('in node-leaves: a new process that forgot under which placement it holds its replicas', async () => {
     const forgetful = changedLoads((stored) => ({ ...stored, placement: 0 }));
     const { failure } = await underSeams(forgetful, 'node-leaves');
     expect(failure?.crash).toBeDefined();
     expect(failure?.replay).toContain(`--crash-points node-leaves --at`);
   });
 
-  test('in node-joins, that a new process goes by the members its group began with', async () => {
+  test('in node-joins: a new process that uses the first members of its group', async () => {
     const forgetful = changedLoads(({ snapshot, ...rest }) =>
       snapshot === undefined ? rest : { ...rest, snapshot: { ...snapshot, voters: [1, 2, 3], learners: [] } },
     );

@@ -18,8 +18,8 @@ const SEEDS = 1_000_000;
 async function expectKept(script: CrashScript, seed?: number): Promise<void> {
   const sample = Math.ceil(script.sample * FRACTION);
   const { points, runs, failure } = await enumerateCrashes({ script, hash, sample, seed });
-  expect(failure?.violation, `tell it again with: ${failure?.replay ?? ''}`).toBeUndefined();
-  // Their number differs with every draw. This many show that the script ran.
+  expect(failure?.violation, `replay: ${failure?.replay ?? ''}`).toBeUndefined();
+  // The number of boundaries differs with every draw. This many show that the script ran.
   expect(points.length).toBeGreaterThan(50);
   expect(runs).toBeGreaterThan(sample / 2);
 }
@@ -29,7 +29,7 @@ describe('a crash at an I/O boundary', () => {
     await expectKept(script);
   });
 
-  test('of a script and in a timing that differ from run to run: it does not matter which', async () => {
+  test('is survived by a script and a timing that differ from run to run', async () => {
     const seed = Math.floor(Math.random() * SEEDS);
     await expectKept(SCRIPTS[seed % SCRIPTS.length]!, seed);
   });
@@ -59,7 +59,7 @@ describe('a crash at an I/O boundary', () => {
     expect([...kinds].sort()).toEqual(['delivered', 'durable', 'load', 'read', 'receive', 'send', 'write']);
   });
 
-  test('who is to die twice dies once more on its way back', async () => {
+  test('a node that is to crash twice crashes again during its recovery', async () => {
     const lines: string[] = [];
     const crash = { at: 20, ...variantNamed('one-lost-twice', NODE_VARIANTS) };
     const say = (line: string): void => void lines.push(line);
@@ -70,7 +70,7 @@ describe('a crash at an I/O boundary', () => {
     expect(lines.filter((line) => line.includes(`once more: `)).length).toBe(1);
   });
 
-  test('variants have names that lead back to them', () => {
+  test('a variant can be found by its name', () => {
     expect([GROUP_VARIANTS.length, NODE_VARIANTS.length]).toEqual([10, 8]);
     for (const variants of [GROUP_VARIANTS, NODE_VARIANTS]) {
       for (const variant of variants) expect(variantNamed(nameOf(variant), variants)).toEqual(variant);
@@ -78,13 +78,13 @@ describe('a crash at an I/O boundary', () => {
   });
 });
 
-describe('what the enumeration catches', () => {
+describe('bugs that the enumeration catches', () => {
   test.each([
     ['M2', 'propose'],
     ['M2b', 'snapshot'],
     ['M5', 'propose'],
     ['M2b', 'node-joins'],
-  ])('mutant %s in %s, by what a node says before it may', async (id, script) => {
+  ])('mutant %s in %s, by a message that a node sends too early', async (id, script) => {
     const { failure } = await underMutant(id, script);
     expect(failure?.violation).toMatch(/on disk/);
   });
@@ -93,7 +93,7 @@ describe('what the enumeration catches', () => {
     ['M5b', 'propose'],
     ['M6c', 'node-is-replaced'],
     ['M19', 'node-comes-and-goes'],
-  ])('mutant %s in %s, which nothing but a crash shows', async (id, script) => {
+  ])('mutant %s in %s, which only a crash shows', async (id, script) => {
     const { failure } = await underMutant(id, script);
     const at = failure?.crash?.at ?? 0;
     expect(at).toBeGreaterThan(0);
@@ -101,7 +101,7 @@ describe('what the enumeration catches', () => {
   });
 
   test.each(['node-joins', 'node-is-replaced'])(
-    'in %s, that a new process has forgotten under which placement it holds its replicas',
+    'in %s: a new process that forgot under which placement it holds its replicas',
     async (name) => {
       const { failure } = await underSeams(
         changedLoads((stored) => ({ ...stored, placement: 0 })),

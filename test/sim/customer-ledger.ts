@@ -6,7 +6,7 @@
 import type { CustomerOutcome } from '../../src/api/customer.ts';
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { SaidOfKey } from './logged-customers.ts';
+import type { SaidOfKey } from './logged-entries.ts';
 import { wordsOfRecord } from './naive-record.ts';
 import { check } from './story.ts';
 
@@ -77,17 +77,16 @@ export class CustomerLedger {
   ): void {
     const where = `${type} of ${userId}, entry ${decided.index} of group ${group}`;
     const said = this.#said.get(`${group}/${decided.index}/${decided.position}`);
-    check(said?.userId === userId && said.said.type === type, () => `the log has no such thing: ${where}`);
+    check(said?.userId === userId && said.said.type === type, () => `the log has no such change: ${where}`);
     const { customer, decided: logged } = said.decision;
     const isSame = customer?.isDone === isDone && wordsOfRecord(customer.record) === wordsOfRecord(record);
     check(
       isSame && logged.term === decided.term && logged.timeMillis === decided.timeMillis,
-      () =>
-        `an operator must be told ${JSON.stringify(customer)}, and not ${wordsOfRecord(record)}: ${where}`,
+      () => `an operator must get ${JSON.stringify(customer)}, not ${wordsOfRecord(record)}: ${where}`,
     );
     // The answer was true while the operator waited.
     const { stampedMillis = Infinity } = said;
-    check(stampedMillis >= askedMillis, () => `told what was so before it was asked: ${where}`);
+    check(stampedMillis >= askedMillis, () => `an operator gets a record from before the question: ${where}`);
     this.binds(userId, decided, askedMillis, where);
     if (type === 'read' || !isDone) return;
     const answered = this.#answered.get(userId) ?? [];
@@ -98,7 +97,10 @@ export class CustomerLedger {
   binds(userId: string, { index }: LogPlace, invokedMillis: number, where: string): void {
     const before = this.#answered.get(userId)?.filter(({ atMillis }) => atMillis < invokedMillis) ?? [];
     const newest = Math.max(0, ...before.map((one) => one.index));
-    check(index >= newest, () => `decided before a change that was answered, entry ${newest}: ${where}`);
+    check(
+      index >= newest,
+      () => `decided before entry ${newest}, a change that was already answered: ${where}`,
+    );
   }
 
   #recordsOf(userId: string): PlacedRecord[] {

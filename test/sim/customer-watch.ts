@@ -1,5 +1,5 @@
 /**
- * What each process knows of customers, as seen from outside: from operators, from records that it read, and from
+ * Follows from outside which customer records each process knows: from operators, from records that it read, and from
  * partitions that refused it because of another record. The log must agree.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
@@ -92,7 +92,7 @@ export class CustomerWatch {
     asking.blockedMillis = undefined;
     return (answer, partition) => {
       if (node.life !== life || !node.isUp) return;
-      story.seen(`customer looked up: ${answer.kind}`);
+      story.seen(`customer read: ${answer.kind}`);
       story.report(
         () => `node ${node.id} reads ${userId} for ${wordsOfAsking(asking)}: ${JSON.stringify(answer)}`,
       );

@@ -100,12 +100,12 @@ export class DescribedChecker {
     const id = request.requestId ?? '';
     if (id.startsWith(RESERVED)) {
       const isFree = round.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== limits);
-      const isFraction = round.fractions.slice(1).some((fraction) => wordsOfLimits(fraction) === limits);
+      const isPart = round.parts.slice(1).some((part) => wordsOfLimits(part) === limits);
       check(
-        isFree && isFraction,
+        isFree && isPart,
         () =>
           `node ${asking.node.id} reserves ${limits} for ${wordsOfAsking(asking)}, of ` +
-          `${JSON.stringify(round.fractions.map(wordsOfLimits))} by ${JSON.stringify(round.record)}`,
+          `${JSON.stringify(round.parts.map(wordsOfLimits))} by ${JSON.stringify(round.record)}`,
       );
       check(!this.#reservations.has(id), () => `two reservations have the id ${id}`);
       const askedAt = this.#init.now();
@@ -114,17 +114,15 @@ export class DescribedChecker {
       this.#reservations.set(id, { asking, round, own });
       return own;
     }
-    const [fraction = []] = round.fractions;
+    const [part = []] = round.parts;
     check(
-      wordsOfLimits(fraction) === limits &&
-        id === (asking.request.requestId ?? '') &&
-        round.first === undefined,
+      wordsOfLimits(part) === limits && id === (asking.request.requestId ?? '') && round.first === undefined,
       () => `node ${asking.node.id} asks for ${limits} under ${id}, for ${wordsOfAsking(asking)}`,
     );
-    const hasAll = round.reservations.length === round.fractions.length - 1;
+    const hasAll = round.reservations.length === round.parts.length - 1;
     check(
       hasAll && round.reservations.every((one) => this.#isHeld(one)),
-      () => `${wordsOfAsking(asking)} is asked for in the end, and not all is reserved`,
+      () => `${wordsOfAsking(asking)} is sent to its first partition before all other limits are reserved`,
     );
     round.first = { answer: undefined, request };
     this.#receipts.asked(asking, this.#init.now());
@@ -133,14 +131,14 @@ export class DescribedChecker {
   }
 
   /** A node asks for a shadow rule. The answer affects only what its partition counts. */
-  tried(asking: Asking, request: AllowRequest): void {
+  shadowAsked(asking: Asking, request: AllowRequest): void {
     const version = this.#versions.asked(request);
     const expected = this.limits.of(asking, version, { record: asking.customer?.known(), isShadowed: true });
     const isExpected = limitsAsked(request).every((limit) =>
       expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
     );
-    check(isExpected, () => `node ${asking.node.id} tries ${JSON.stringify(request)}`);
-    this.shadows.tried(asking, request, this.#init.now());
+    check(isExpected, () => `node ${asking.node.id} asks a wrong shadow rule: ${JSON.stringify(request)}`);
+    this.shadows.asked(asking, request, this.#init.now());
   }
 
   /** A node asks for a refund on behalf of a user. Returns false if it does so for itself. */
@@ -165,7 +163,7 @@ export class DescribedChecker {
     check(mayAsk, () => `node ${node} gives ${requestId} back twice`);
     check(
       !mustStay(known.round),
-      () => `${wordsOfAsking(known.asking)} is or may be granted, and ${requestId} given back`,
+      () => `${wordsOfAsking(known.asking)} is or may be granted, but ${requestId} is given back`,
     );
     known.own.isReleased = true;
     known.own.release = undefined;
@@ -189,7 +187,7 @@ export class DescribedChecker {
     if (isGrant(asking.recalled)) {
       check(
         asking.recalled?.kind === 'decision' && decision === asking.recalled.decision,
-        () => `${wordsOfAsking(asking)} is not told what it was granted before`,
+        () => `${wordsOfAsking(asking)} does not get the answer of its earlier grant`,
       );
       return undefined;
     }
@@ -208,37 +206,37 @@ export class DescribedChecker {
         this.#customers.mustBeUnder(asking, round.version, decision.ruleId);
       return isReported ? undefined : this.#unasked(asking, decision, partition);
     }
-    check(round !== undefined, () => `${wordsOfAsking(asking)} was granted, and nobody asked`);
+    check(round !== undefined, () => `${wordsOfAsking(asking)} was granted, but no node asked for it`);
     check(
       isGrant(round.first?.answer) && decisions[0]?.decided.index === decision.decided.index,
-      () => `${wordsOfAsking(asking)} is granted, and its first partition did not`,
+      () => `${wordsOfAsking(asking)} is granted, but not by its first partition`,
     );
     if (isRepeat(round.first?.answer)) return undefined;
     // Attempts under one id get the same grant, which one of them made. A node that asked twice does not say which.
     const attempts = this.#attempts.get(asking.request.requestId ?? '') ?? [{ asking, round }];
     this.#customers.mustBeInPlace(attempts.map((one) => ({ asking: one.asking, record: one.round.record })));
-    check(round.record?.isBlocked !== true, () => `${wordsOfAsking(asking)} is blocked, and granted`);
+    check(round.record?.isBlocked !== true, () => `${wordsOfAsking(asking)} is blocked, but granted`);
     check(
       round.reservations.every((one) => this.#isHeld(one)) || this.refunds.isAsked(asking.request),
-      () => `${wordsOfAsking(asking)} is granted, and does not hold all its limits`,
+      () => `${wordsOfAsking(asking)} is granted, but does not hold all its limits`,
     );
     if (round.reservations.length === 0) return undefined;
     const reported = idsOf(decision.limits ?? []);
     const expected = attempts.map(
       ({
         round: {
-          fractions: [fraction = []],
+          parts: [part = []],
         },
-      }) => idsOf([...fraction, ...round.fractions.slice(1).flat()]),
+      }) => idsOf([...part, ...round.parts.slice(1).flat()]),
     );
     check(
       expected.includes(reported),
-      () => `${wordsOfAsking(asking)} is told of ${reported} instead of ${expected.join(' or ')}`,
+      () => `${wordsOfAsking(asking)} gets the limits ${reported} instead of ${expected.join(' or ')}`,
     );
     const least = Math.min(...decisions.map(({ remaining }) => remaining));
     check(
       decision.remaining === least,
-      () => `${wordsOfAsking(asking)} is told ${decision.remaining} of ${least}`,
+      () => `${wordsOfAsking(asking)} is answered with ${decision.remaining} remaining instead of ${least}`,
     );
     return undefined;
   }
@@ -247,13 +245,13 @@ export class DescribedChecker {
   #unasked(asking: Asking, { ruleId, rulesVersion, decided }: Decision, partition: number): AllowRequest {
     const { customer, request, recalledBy, confirmed } = asking;
     const record = customer && (recalledBy ?? confirmed ?? customer.wentBy(partition, decided.index));
-    const fractions = this.limits.partsOfRequest(asking, rulesVersion, record);
-    const fraction = fractions.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
-    const [first, ...further] = fraction;
-    const isSure = customer === undefined || this.limits.isOwn(asking, fraction);
+    const parts = this.limits.partsOfRequest(asking, rulesVersion, record);
+    const part = parts.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
+    const [first, ...further] = part;
+    const isSure = customer === undefined || this.limits.isOwn(asking, part);
     const guard = customer && { userId: customer.key, version: record?.version ?? 0 };
     check(
-      first !== undefined && fractions.length > 1 && isSure,
+      first !== undefined && parts.length > 1 && isSure,
       () => `${wordsOfAsking(asking)} is denied by ${ruleId}, which grants it`,
     );
     const { timestampMillis } = request;
@@ -281,7 +279,7 @@ export class DescribedChecker {
     const charge = this.#charges.get(requestId);
     check(
       (own?.isReleased === true || this.refunds.isReached(requestId)) && charge !== undefined,
-      () => `${requestId} of ${userId} is taken back, and nobody gave it back`,
+      () => `the log refunds ${requestId} of ${userId}, but no node asked for that`,
     );
     charge.isTakenBack = true;
   }
@@ -303,7 +301,10 @@ export class DescribedChecker {
   #roundOf(asking: Asking, version: number, guardVersion: number | undefined): Round {
     const last = asking.rounds.at(-1);
     if (last !== undefined && !isOver(last)) {
-      check(last.version === version, () => `${wordsOfAsking(asking)} is asked by two versions at once`);
+      check(
+        last.version === version,
+        () => `two versions of the rules ask at once for ${wordsOfAsking(asking)}`,
+      );
       return last;
     }
     if (last !== undefined) this.#checkReleased(asking, last);
@@ -312,7 +313,7 @@ export class DescribedChecker {
     const round: Round = {
       version,
       record,
-      fractions: this.limits.partsOfRequest(asking, version, record),
+      parts: this.limits.partsOfRequest(asking, version, record),
       reservations: [],
       isRechecked: false,
       first: undefined,
@@ -333,7 +334,7 @@ export class DescribedChecker {
     if ((asking.node.core?.requests.reservations.pendingCount ?? 0) > RELEASES_AT_ONCE) return;
     check(
       kept === undefined,
-      () => `${wordsOfAsking(asking)} is not granted, and ${kept?.request.requestId} not given back`,
+      () => `${wordsOfAsking(asking)} is not granted, but ${kept?.request.requestId} is not given back`,
     );
   }
 }

@@ -171,7 +171,7 @@ export class DescribedClients {
         this.conflicts += 1;
         check(
           this.#shared.has(request.requestId ?? '') || watch.isRefunded(request),
-          () => `nobody else has this id: ${words()}`,
+          () => `no other request has this id: ${words()}`,
         );
         return;
       case 'degraded':

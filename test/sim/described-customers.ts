@@ -33,7 +33,7 @@ export class DescribedCustomers {
     );
     check(isInPlace, () => {
       const words = attempts.map((one) => `${wordsOfAsking(one.asking)} by ${JSON.stringify(one.record)}`);
-      return `answered by a record of before: ${words.join('; ')}`;
+      return `answered by an old record: ${words.join('; ')}`;
     });
   }
 
@@ -46,6 +46,6 @@ export class DescribedCustomers {
       .some((record) =>
         this.#limits.of(asking, version, { record }).some(({ ruleId }) => ruleId === denying),
       );
-    check(isUnder, () => `${wordsOfAsking(asking)} is denied by ${denying}, for a tier of before`);
+    check(isUnder, () => `${wordsOfAsking(asking)} is denied by ${denying}, which is for another tier`);
   }
 }

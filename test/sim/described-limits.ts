@@ -40,19 +40,20 @@ export class DescribedLimits {
   }
 
   /**
-   * The answer is that no rule limits the request, by rules no older than those known to be in force before it came.
+   * Checks the answer that no rule limits the request. The rules behind it must be no older than those known to be in
+   * force before the request came.
    */
   mustHaveNone(
     asking: Asking,
     { kind, rulesVersion }: Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>,
   ): void {
     const words = (): string => `${wordsOfAsking(asking)} is ${kind} by rules ${rulesVersion}`;
-    check(rulesVersion >= asking.rulesAtLeast, () => `${words()}, of before it`);
+    check(rulesVersion >= asking.rulesAtLeast, () => `${words()}, which are too old`);
     const record = asking.confirmed;
     check(this.of(asking, rulesVersion, { record }).length === 0, () => `${words()}, which have a limit`);
-    const isTried = this.of(asking, rulesVersion, { record, isShadowed: true }).length > 0;
+    const isShadowed = this.of(asking, rulesVersion, { record, isShadowed: true }).length > 0;
     const denies = this.documents.some((one) => one.version === rulesVersion && one.deniesUnmatched);
-    check((kind === 'unmatched') === (denies && !isTried), words);
+    check((kind === 'unmatched') === (denies && !isShadowed), words);
   }
 
   /**
@@ -64,7 +65,7 @@ export class DescribedLimits {
     version: number,
     record: CustomerRecord | undefined,
   ): readonly (readonly ExpectedLimit[])[] {
-    const fractions = new Map<number, ExpectedLimit[]>();
+    const parts = new Map<number, ExpectedLimit[]>();
     const limits = this.of(asking, version, { record });
     const places = limits.map(placeOf).toSorted();
     const inFront = limits.find((limit) => placeOf(limit) === places[0]);
@@ -74,19 +75,19 @@ export class DescribedLimits {
     );
     for (const limit of inOrder) {
       const partition = this.#partitionOf(limit.userId);
-      fractions.set(partition, [...(fractions.get(partition) ?? []), limit]);
+      parts.set(partition, [...(parts.get(partition) ?? []), limit]);
     }
-    for (const [partition, some] of fractions) {
+    for (const [partition, some] of parts) {
       const [place] = some.map(placeOf).toSorted();
       const front = some.find((limit) => placeOf(limit) === place);
-      fractions.set(
+      parts.set(
         partition,
         some.toSorted((a, b) => Number(b === front) - Number(a === front)),
       );
     }
     const { customer } = asking;
     const own = customer === undefined ? undefined : this.#partitionOf(customer.key);
-    const ordered = [...fractions].toSorted(([a], [b]) => Number(b === own) - Number(a === own));
+    const ordered = [...parts].toSorted(([a], [b]) => Number(b === own) - Number(a === own));
     const isOwn = ({ userId }: ExpectedLimit): number => Number(userId === customer?.key);
     return ordered.map(([partition, limits]) =>
       partition === own ? limits.toSorted((a, b) => isOwn(b) - isOwn(a)) : limits,

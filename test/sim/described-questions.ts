@@ -65,7 +65,7 @@ export function questionOfRefund(
 }
 
 /** The answer of the partition for these limits alone: the node has peeked at the others. */
-export function ofFraction(request: AllowRequest, answer: AllowAnswer): AllowAnswer {
+export function answerOfPart(request: AllowRequest, answer: AllowAnswer): AllowAnswer {
   if (answer.kind !== 'decision' || answer.decision.limits === undefined) return answer;
   const { limits, ...decision } = answer.decision;
   const asked = limitsAsked(request);

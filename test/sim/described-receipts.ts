@@ -36,7 +36,7 @@ export class DescribedReceipts {
     const words = wordsOf(asking);
     if (words === undefined) return;
     const asked = this.#asked.get(words);
-    check(asked !== undefined, () => `${wordsOfAsking(asking)} is granted, and nobody asked`);
+    check(asked !== undefined, () => `${wordsOfAsking(asking)} is granted, but no node asked for it`);
     const granted = { receipt: JSON.stringify(decided), rulesVersion };
     const before = (asked.granted ??= granted);
     if (before.receipt === granted.receipt) return;
@@ -45,7 +45,7 @@ export class DescribedReceipts {
       now > forgottenMillis,
       () =>
         `${wordsOfAsking(asking)} is granted at ${granted.receipt}, ` +
-        `and was at ${before.receipt} by rules ${before.rulesVersion}`,
+        `but was before at ${before.receipt} by rules ${before.rulesVersion}`,
     );
     this.#asked.set(words, { sinceMillis: forgottenMillis, granted });
   }

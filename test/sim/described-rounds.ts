@@ -37,7 +37,7 @@ export interface Round {
   /** The record of its customer that its node used. */
   readonly record: CustomerRecord | undefined;
   /** By partition. The one that is asked last comes first. */
-  readonly fractions: readonly (readonly ExpectedLimit[])[];
+  readonly parts: readonly (readonly ExpectedLimit[])[];
   readonly reservations: Reservation[];
   /** Other limits have denied it, and its node checks whether the record is still the one that it used. */
   isRechecked: boolean;
@@ -53,7 +53,7 @@ export interface Asking {
   /** Rules of this version, or newer ones, were known to be in force when it came. */
   readonly rulesAtLeast: number;
   readonly rounds: Round[];
-  /** The customer of the request, and what its node knows of the customer now. */
+  /** The customer of the request, and the record of the customer that its node knows now. */
   readonly customer:
     | {
         readonly key: string;
@@ -165,11 +165,10 @@ export function isGivenBack({ release }: Reservation): boolean {
 }
 
 /** Nothing more is asked in it. */
-export function isOver({ first, reservations, fractions }: Round): boolean {
+export function isOver({ first, reservations, parts }: Round): boolean {
   if (first !== undefined) return first.answer !== undefined;
   // The first of them may be answered before the next is asked.
-  const isAnswered =
-    reservations.filter(({ answer }) => answer !== undefined).length === fractions.length - 1;
+  const isAnswered = reservations.filter(({ answer }) => answer !== undefined).length === parts.length - 1;
   return isAnswered && reservations.some(({ answer }) => !isGrant(answer));
 }
 

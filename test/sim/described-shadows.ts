@@ -29,9 +29,9 @@ export class DescribedShadows {
     );
   }
 
-  tried(asking: Asking, request: AllowRequest, askedAt: number): void {
+  asked(asking: Asking, request: AllowRequest, askedAt: number): void {
     const id = request.requestId ?? '';
-    check(id !== '' && !this.#shadows.has(id), () => `two trials have the id '${id}'`);
+    check(id !== '' && !this.#shadows.has(id), () => `two questions to shadow rules have the id '${id}'`);
     const own: Reservation = { request, askedAt, answer: undefined, isReleased: false, release: undefined };
     this.#shadows.set(id, { asking, own });
   }
@@ -51,7 +51,10 @@ export class DescribedShadows {
     const { asking, own } = known;
     const isOwn = asking.node.id === node && asking.life === life;
     const mayAsk = !own.isReleased || (own.release !== undefined && !isGivenBack(own));
-    check(isOwn && mayAsk, () => `node ${node} gives the trial ${requestId} back twice, or for another`);
+    check(
+      isOwn && mayAsk,
+      () => `node ${node} gives ${requestId} of a shadow rule back twice, or for another node`,
+    );
     own.isReleased = true;
     own.release = undefined;
     return own;

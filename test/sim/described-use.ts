@@ -43,7 +43,7 @@ export class DescribedUse {
         askable,
         isActive: () => now() < endOfChangesMillis,
         reported: (version) => {
-          story.seen('rules told to be in force');
+          story.seen('rules reported in force');
           checker.rulesReported = Math.max(checker.rulesReported, version);
         },
       },

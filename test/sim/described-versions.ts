@@ -13,7 +13,7 @@ export class DescribedVersions {
   /** A node asks this. Returns the version of the rules that found it. */
   asked(request: AllowRequest): number {
     const { matchedBy = 0, userId } = request;
-    check(matchedBy > 0, () => `${userId} is asked for, and not by which rules`);
+    check(matchedBy > 0, () => `${userId} is asked for without the version of the rules`);
     const words = wordsOf(askedBy(request));
     this.#foundBy.set(words, (this.#foundBy.get(words) ?? new Set()).add(matchedBy));
     return matchedBy;

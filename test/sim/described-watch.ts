@@ -17,7 +17,7 @@ import { customerKeyOf } from './described-limits.ts';
 import {
   isCurrent,
   isOfRules,
-  ofFraction,
+  answerOfPart,
   type PartitionQuestion,
   questionOfRefund,
   questionOfRules,
@@ -25,7 +25,7 @@ import {
 } from './described-questions.ts';
 import { type Asking, newAsking, wordsOfAsking } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
-import { isNowhere, isRejection } from './rejections.ts';
+import { isNowhere, isRejection } from './rejection-checker.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -149,7 +149,7 @@ export class DescribedWatch {
     const asking = this.#ofProcess(node).get(deadlineMillis);
     check(
       asking !== undefined && !asking.isAnswered,
-      () => `node ${node.id} asks for ${JSON.stringify(request)}, and nobody asked it`,
+      () => `node ${node.id} asks for ${JSON.stringify(request)}, but no client asked for it`,
     );
     return asking;
   }
@@ -173,7 +173,7 @@ export class DescribedWatch {
     check(this.#open.delete(question), () => `${JSON.stringify(request)} was answered twice`);
     this.#world.asks.answered(node.id, request);
     this.#world.story.report(
-      () => `node ${node.id} hears of ${JSON.stringify(request)}: ${JSON.stringify(answer)}`,
+      () => `node ${node.id} is answered ${JSON.stringify(answer)} to ${JSON.stringify(request)}`,
     );
     question.answered(answer, partition);
   }
@@ -210,7 +210,7 @@ export class DescribedWatch {
     const askings = ofNode.filter((asking) => this.#checker.limits.hasLimit(asking, request));
     check(
       askings.length > 0,
-      () => `node ${node.id} looks at ${JSON.stringify(request)}, and nobody asked it for that`,
+      () => `node ${node.id} peeks at ${JSON.stringify(request)}, but no request needs that`,
     );
     for (const asking of askings) asking.peeks += 1;
     return {
@@ -219,7 +219,7 @@ export class DescribedWatch {
       asking: undefined,
       askedAt: this.#world.now(),
       answered: (answer, partition) => {
-        this.#world.story.seen(`look after a denial ${answer.kind}`);
+        this.#world.story.seen(`peek after a denial ${answer.kind}`);
         if (answer.kind !== 'keyStatus') return;
         const group = groupOfPartition(partition);
         this.#world.limits.peeked(group, request, answer.keyStatus, this.#world.committedIndex(group));
@@ -228,7 +228,7 @@ export class DescribedWatch {
     };
   }
 
-  /** A query for an earlier grant. It charges nothing, whatever the answer. */
+  /** A query for an earlier grant. It charges nothing. */
   #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): PartitionQuestion {
     const asking = this.#askingOf(node, request, deadlineMillis);
     check(
@@ -258,7 +258,7 @@ export class DescribedWatch {
   #question(node: SimNode, request: AllowRequest, deadlineMillis: number): PartitionQuestion {
     const asking = this.#askingOf(node, request, deadlineMillis);
     const isShadowed = this.#checker.shadows.isShadowed(request);
-    if (isShadowed) this.#checker.tried(asking, request);
+    if (isShadowed) this.#checker.shadowAsked(asking, request);
     const place = isShadowed ? undefined : this.#checker.asked(asking, request);
     const { now, rejections, story } = this.#world;
     const askedAt = now();
@@ -276,7 +276,7 @@ export class DescribedWatch {
         this.#customers.heard(asking, answer, partition);
         if (isRejection(answer)) rejections.rejected(charge);
         if (isNowhere(answer)) rejections.nowhere(charge);
-        story.seen(`${isShadowed ? 'trial' : 'share'} ${wordOf(answer)}`);
+        story.seen(`${isShadowed ? 'shadow' : 'part'} ${wordOf(answer)}`);
         const invokedMillis = this.#firstInvoked.get(id) ?? askedAt;
         this.#check(request, answer, { partition, invokedMillis, attemptMillis: askedAt });
       },
@@ -288,17 +288,17 @@ export class DescribedWatch {
     const { node, life } = asking;
     check(
       answer.kind === 'decision' && answer.decision.decided.position === undefined,
-      () => 'it asked nobody',
+      () => `node ${node.id} decides ${JSON.stringify(request)} without asking any node`,
     );
     // The recalls and peeks took a while.
     const leads = (): boolean => node.core?.partitions.get(partition)?.leader === node.id;
     check(
       isCurrent(node, life) && (asking.recalled !== undefined || asking.peeks > 0 || leads()),
-      () => `node ${node.id} denies ${JSON.stringify(request)}, asked nobody and does not lead`,
+      () => `node ${node.id} denies ${JSON.stringify(request)}, asked no node and does not lead`,
     );
     this.#world.story.seen('denied before anything was reserved');
     const when = { partition, invokedMillis: asking.askedAt, attemptMillis: asking.askedAt };
-    this.#check(request, ofFraction(request, answer), when);
+    this.#check(request, answerOfPart(request, answer), when);
   }
 
   /** Checks against the log of its partition. */

@@ -10,7 +10,7 @@ export class SimDirectory {
   content: DiskContent = emptyDisk();
   /** Something was written to it. */
   #isUsed = false;
-  /** What the next start must find. */
+  /** The damage that the next start must find. */
   #damage: 'none' | 'flipped' | 'marked' | TornBatch = 'none';
   /** It is an older copy, and no process has noticed. */
   #isRolledBack = false;

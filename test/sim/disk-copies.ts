@@ -9,7 +9,7 @@ import type { DiskMirror } from './mirror.ts';
 /** The disk of one node at some moment, by group. */
 export type DiskCopy = ReadonlyMap<GroupId, DiskMirror>;
 
-/** What the disk of `node` holds, so that it may be put back. */
+/** Copies the disk of `node`, so that it may be put back. */
 export function copyOf(groups: ReadonlyMap<GroupId, GroupHistory>, node: NodeId): DiskCopy {
   const copy = new Map<GroupId, DiskMirror>();
   for (const [id, group] of groups) {
@@ -21,8 +21,8 @@ export function copyOf(groups: ReadonlyMap<GroupId, GroupHistory>, node: NodeId)
 
 /**
  * Whether the disk of `node` may go back to `copy` without breaking a promise: no vote and no membership change is
- * forgotten, and everything else that is forgotten is on a quorum besides this node. See docs/internals/raft.md, "A disk that
- * forgot".
+ * forgotten, and everything else that is forgotten is on a quorum besides this node. See
+ * docs/internals/raft.md, "A disk that forgot".
  */
 export function mayGoBack(
   groups: ReadonlyMap<GroupId, GroupHistory>,

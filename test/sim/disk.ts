@@ -102,8 +102,7 @@ export class SimDisk implements LogStore {
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
     if (this.#isOver) return;
-    if (this.#store === undefined)
-      throw new RangeError('nothing is written before it was read what is there');
+    if (this.#store === undefined) throw new RangeError('a disk must be read before it is written');
     this.#inFlight = writes;
     this.#store.write(writes, (error) => {
       this.#inFlight = undefined;

@@ -1,5 +1,5 @@
 /**
- * The meaning of a rule document, written again: the limits that it gives a request. It shares no code with the
+ * The meaning of a rule document, written again: the limits that it gives a request. It uses no code of the
  * product.
  */
 import type { Descriptors } from '../../src/api/descriptors.ts';

@@ -1,6 +1,6 @@
 /** Draws the labels of nodes: few zones and few hosts. Operators change them now and then. */
 import type { NodeId } from '../../raft/types.ts';
-import type { NodeLabels } from '../../src/api/node-labels.ts';
+import type { NodeLabels } from '../../src/api/node-address.ts';
 import type { Random } from './random.ts';
 import type { LabelSettings, Settings } from './settings.ts';
 

@@ -1,4 +1,7 @@
-/** The rule tables that a seed's cluster goes through: rules change, leave and come back. */
+/**
+ * The rule tables that a seed's cluster goes through: rules change, leave and come back. In worlds with meters, rules
+ * also have other meters than a log of every millisecond.
+ */
 import type { Timing } from '../../src/config/config.ts';
 import { groupMillisMax, PARTITION_BYTES_DEFAULT, type RuleTable } from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
@@ -63,6 +66,46 @@ function drawHorizon(random: Random, { requestDeadlineMillis }: Timing, shortest
   const least = groupMillisMax(2 * requestDeadlineMillis, DRIFT_PPM);
   const longest = Math.max(60_000, least);
   return random.chance(shortest) ? least : Math.floor(least * (longest / least) ** random.unit());
+}
+
+type MeterFields = Omit<Rule, 'id' | 'limit' | 'windowMillis' | 'clock'>;
+type Draw = (random: Random, rule: Rule) => MeterFields;
+
+/** Meters whose grants are forgotten after their window. */
+const COUNTED: readonly Draw[] = [
+  () => ({}),
+  (random, { windowMillis }) => ({
+    granularityMillis: Math.max(2, Math.floor(windowMillis / random.pick([1, 4, 60]))),
+  }),
+  () => ({ meter: 'slidingCounter' }),
+  () => ({ meter: 'fixedWindow' }),
+];
+/** Buckets, which may take much longer than a window to drain when limits fall. */
+const FLOWING: readonly Draw[] = [
+  (random, { limit }) => ({ meter: 'tokenBucket', burst: random.pick([1, limit, 2 * limit]) }),
+  () => ({ meter: 'tokenBucket' }),
+  (random, { limit }) => ({
+    meter: 'leakyBucket',
+    burst: random.pick([1, limit]),
+    queue: random.between(1, limit),
+  }),
+];
+
+/**
+ * The same tables with meters. A rule keeps its kind from table to table, or changes it.
+ *
+ * @param mayBeFull the state has little room, so grants must be forgotten soon: there are no buckets
+ */
+export function withMeters(random: Random, tables: readonly RuleTable[], mayBeFull: boolean): RuleTable[] {
+  const draws = mayBeFull ? COUNTED : [...COUNTED, ...FLOWING];
+  const drawOf = new Map<string, Draw>();
+  const drawn = (rule: Rule): Rule => {
+    const before = drawOf.get(rule.id);
+    const draw = before === undefined || random.chance(0.5) ? random.pick(draws) : before;
+    drawOf.set(rule.id, draw);
+    return { ...rule, ...draw(random, rule) };
+  };
+  return tables.map((table) => ({ ...table, rules: table.rules.map(drawn) }));
 }
 
 /** The id by which a request names one of the two rules; with documents, that of its window. */

@@ -20,7 +20,7 @@ export function checkQuorum(group: GroupHistory, entry: Entry): void {
   check(
     decidersOf(group.configs, entry.index).some((config) => isMajority(config, (node) => holders.has(node))),
     () =>
-      `durability: entry ${entry.index} of group ${group.id} is committed and only on disks ${[...holders].join(' ')}`,
+      `durability: entry ${entry.index} of group ${group.id} is committed, but only on disks ${[...holders].join(' ')}`,
   );
 }
 
@@ -34,7 +34,7 @@ export function checkStillDurable(group: GroupHistory, node: NodeId, gone: Reado
   for (let index = durable + 1; index <= before && !gone.has(node); index += 1) {
     check(
       isOnQuorum(group, (voter) => holdsCommitted(group, diskOf(group, voter), index)),
-      () => `durability: ${disk.name} forgot entry ${index}, and it is on a quorum no more`,
+      () => `durability: ${disk.name} forgot entry ${index}, so it is on a quorum no more`,
     );
   }
   while (durable < group.committedIndex) {
@@ -49,7 +49,7 @@ export function checkStillDurable(group: GroupHistory, node: NodeId, gone: Reado
 export function checkClaimed(group: GroupHistory, disk: DiskMirror, commit: number): void {
   if (commit <= disk.baseIndex) return;
   const term = disk.termAt(commit);
-  check(term !== undefined, () => `${disk.name} says that ${commit} is committed, and does not hold it`);
+  check(term !== undefined, () => `${disk.name} says that ${commit} is committed, but does not hold it`);
   const known = group.log[commit]?.entry.term;
   const isCommitted =
     known === undefined
@@ -57,7 +57,7 @@ export function checkClaimed(group: GroupHistory, disk: DiskMirror, commit: numb
       : known === term;
   check(
     isCommitted,
-    () => `${disk.name} says that entry ${commit} of term ${term} is committed, and it is not`,
+    () => `${disk.name} says that entry ${commit} of term ${term} is committed, but it is not`,
   );
 }
 
@@ -79,7 +79,7 @@ export function checkElectable(group: GroupHistory, entry: Entry): void {
       check(
         !isMajority(config, votes),
         () =>
-          `entry ${entry.index} of group ${group.id} is committed, and ${candidate.name} could win without it`,
+          `entry ${entry.index} of group ${group.id} is committed, but ${candidate.name} could win without it`,
       );
     }
   }

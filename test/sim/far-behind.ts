@@ -7,11 +7,8 @@ import { bothWays, type Path } from './cuts.ts';
 import type { Hand, NemesisWorld } from './nemesis-world.ts';
 import type { SimNode } from './sim-node.ts';
 
-export interface FarBehindInit {
-  readonly hand: Hand;
-  /** Cuts these paths, and returns a function that heals them. */
-  readonly cut: (paths: readonly Path[]) => () => void;
-}
+/** Cuts these paths, and returns a function that heals them. */
+type Cut = (paths: readonly Path[]) => () => void;
 
 /** How often, and how many times, the condition is polled. */
 const CHECK_MILLIS = 5;
@@ -26,12 +23,14 @@ const CHANGE_CHECKS = 20;
 const FAR_FRACTION = 0.6;
 
 export class FarBehind {
-  readonly #init: FarBehindInit;
+  readonly #hand: Hand;
+  readonly #cut: Cut;
   /** One at a time: two would leave no quorum. */
   #isUnderWay = false;
 
-  constructor(init: FarBehindInit) {
-    this.#init = init;
+  constructor(hand: Hand, cut: Cut) {
+    this.#hand = hand;
+    this.#cut = cut;
   }
 
   /**
@@ -40,14 +39,13 @@ export class FarBehind {
    * lacks.
    */
   longSuffix(leader: SimNode): void {
-    const { hand, cut } = this.#init;
-    const { world, random } = hand;
+    const { world, random } = this.#hand;
     if (this.#isUnderWay) return;
     const led = groupsOf(world).filter((group) => leader.core?.raft.leads(group) === true);
     const others = othersOf(world, leader);
     const isDeaf = random.chance(0.4);
     const paths = bothWays([leader.id], others).filter(([from]) => !isDeaf || from !== leader.id);
-    const heal = cut(paths);
+    const heal = this.#cut(paths);
     world.stream(leader);
     if (random.chance(0.3)) world.crowd(leader, leader);
     const isFar = (): boolean =>
@@ -59,7 +57,7 @@ export class FarBehind {
   #isDeposedFar(node: SimNode, group: GroupId): boolean {
     const held = node.core?.raft.status(group);
     if (held === undefined) return false;
-    return this.#init.hand.world.nodes.some((other) => {
+    return this.#hand.world.nodes.some((other) => {
       const status = other === node || !other.isRunning ? undefined : other.core?.raft.status(group);
       return status?.role === 'leader' && status.term >= held.term && status.logStart > held.commit + 1;
     });
@@ -70,11 +68,10 @@ export class FarBehind {
    * node lacks. Then only this node hears the leader, so that there is no later snapshot.
    */
   lateForChange(late: SimNode): void {
-    const { hand, cut } = this.#init;
-    const { world } = hand;
+    const { world } = this.#hand;
     if (this.#isUnderWay) return;
     const others = othersOf(world, late);
-    const heal = cut(bothWays([late.id], others));
+    const heal = this.#cut(bothWays([late.id], others));
     let leader: SimNode | undefined;
     const hasCome = (): boolean => {
       leader = world.nodes.find((node) => node !== late && node.isRunning && this.#hasJointFor(node, late));
@@ -84,15 +81,15 @@ export class FarBehind {
       heal();
       if (leader === undefined) return;
       const rest = others.filter((id) => id !== leader?.id);
-      const free = cut(bothWays([leader.id], rest));
+      const free = this.#cut(bothWays([leader.id], rest));
       world.after(world.settings.timing.electionMillis, () => {
-        if (hand.isActive) free();
+        if (this.#hand.isActive) free();
       });
     });
   }
 
   #hasJointFor(node: SimNode, late: SimNode): boolean {
-    const { world } = this.#init.hand;
+    const { world } = this.#hand;
     return groupsOf(world).some((group) => {
       if (node.core?.raft.leads(group) !== true) return false;
       const meta = world.snapshotOf(node.id, group);
@@ -111,11 +108,10 @@ export class FarBehind {
    * Sends more requests, and membership changes if `isChanging`, until the condition holds or the polls are used up.
    */
   #when(isChanging: boolean, hasCome: () => boolean, then: () => void): void {
-    const { hand } = this.#init;
-    const { world } = hand;
+    const { world } = this.#hand;
     this.#isUnderWay = true;
     const peek = (peeks: number): void => {
-      if (!hand.isActive) return;
+      if (!this.#hand.isActive) return;
       if (hasCome() || peeks === CHECKS_MAX) {
         this.#isUnderWay = false;
         then();

@@ -76,7 +76,7 @@ const CHANCES = {
   /** Deadlines shorter than an election, and others much longer. */
   shortDeadlines: 0.12,
   longDeadlines: 0.12,
-  /** Clients that keep asking, whatever the answers. */
+  /** Clients that keep asking without a pause, even after failures. */
   impatience: 0.08,
 } as const;
 

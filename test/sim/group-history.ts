@@ -1,4 +1,4 @@
-/** What the checker knows of one group: its committed log, its leaders, and the contents of each disk. */
+/** The knowledge of the checker about one group: its committed log, its leaders, and the contents of each disk. */
 import { simpleConfig } from '../../raft/membership.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';

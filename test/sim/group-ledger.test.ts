@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { changedBy, newLedger } from './group-ledger.ts';
-import type { SaidOfKey } from './logged-customers.ts';
+import type { SaidOfKey } from './logged-entries.ts';
 
 /** By entry 7. */
 function changedAt(said: SaidOfKey['said'], isDone: boolean, version: number): number | undefined {
@@ -13,7 +13,7 @@ function changedAt(said: SaidOfKey['said'], isDone: boolean, version: number): n
   return group.ownChanged.get('a');
 }
 
-test('a key is judged anew by other limits, and where it has none of its own any more', () => {
+test('a key is judged anew when its own limits change or are removed', () => {
   const nothing = {
     type: 'put',
     tier: undefined,

@@ -3,9 +3,9 @@ import type { GroupId } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { type Asked, IdLedger } from './id-ledger.ts';
-import type { SaidOfKey } from './logged-customers.ts';
+import type { SaidOfKey } from './logged-entries.ts';
 import { NaiveLimiter } from './naive-limiter.ts';
-import type { TimedGrant } from './rolling-window.ts';
+import type { TimedGrant } from './guarantees.ts';
 import { check } from './story.ts';
 import type { Rule } from '../../src/api/rule.ts';
 

@@ -1,4 +1,4 @@
-/** What each meter promises, with grants that keep the promise and grants that do not. */
+/** The promise of each meter, with grants that keep it and grants that break it. */
 import { expect, test } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { brokenPromise } from './guarantees.ts';
@@ -11,7 +11,7 @@ function broken(rule: Partial<Rule>, ...grants: readonly (readonly [number, numb
   return brokenPromise({ ...RULE, ...rule }, counted, FLOW) !== undefined;
 }
 
-test('a bucket: what fits at once, and what flowed out since, however long it was idle before', () => {
+test('a bucket: its capacity at once, then as much as has drained, even after a long pause', () => {
   const bucket = { meter: 'tokenBucket', burst: 4 } as const;
   expect(broken(bucket, [0, 4], [100, 1], [200, 1])).toBe(false);
   expect(broken(bucket, [0, 4], [99, 1])).toBe(true);
@@ -24,7 +24,7 @@ test('a fixed window: the limit in each window, and as much again a millisecond 
   expect(broken({ meter: 'fixedWindow' }, [1_000, 6], [1_999, 5])).toBe(true);
 });
 
-test('a sliding counter: of the window before the share that is no longer counted', () => {
+test('a sliding counter: as much as no longer counts of the previous window', () => {
   expect(broken({ meter: 'slidingCounter' }, [500, 10], [1_500, 5])).toBe(false);
   expect(broken({ meter: 'slidingCounter' }, [500, 10], [1_500, 6])).toBe(true);
   expect(broken({ meter: 'slidingCounter' }, [1_000, 11])).toBe(true);

@@ -105,7 +105,7 @@ export class IdLedger {
     const where = `request ${words} in entry ${entry.index}, position ${i}`;
     const isReused = decision.refusal === 'request_id_reused';
     if (known === undefined || known.untilMillis < entry.timeMillis) {
-      check(!isReused, () => `${where} is refused for an id that nobody has`);
+      check(!isReused, () => `${where} is refused as a conflict, but no other request has its id`);
       if (!decision.allowed) return;
       this.#granted.set(key, {
         words,
@@ -119,7 +119,7 @@ export class IdLedger {
     } else if (known.identity === identity && known.refundedIndex !== undefined) {
       check(
         decision.refusal === 'refunded',
-        () => `${where} was refunded, and got ${JSON.stringify(decision)}`,
+        () => `${where} was refunded, but got ${JSON.stringify(decision)}`,
       );
     } else if (known.identity === identity) {
       check(
@@ -127,7 +127,7 @@ export class IdLedger {
         () => `${where} was granted as ${known.receipt}, and now got ${JSON.stringify(decision)}`,
       );
     } else {
-      check(isReused, () => `${where} has the id of ${known.words}, and got ${JSON.stringify(decision)}`);
+      check(isReused, () => `${where} has the id of ${known.words}, but got ${JSON.stringify(decision)}`);
     }
   }
 
@@ -159,7 +159,7 @@ export class IdLedger {
     check(
       !isBefore,
       () =>
-        `${wordsOf(asked)} is denied at ${JSON.stringify(decided)}, and ${known.words} was granted before`,
+        `${wordsOf(asked)} is denied at ${JSON.stringify(decided)}, but ${known.words} was granted before`,
     );
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What a leader may answer at once, and what it must. It reads its state only after it has applied an entry of its own
+ * Checks the answers that a leader gives at once. It may read its state only after it has applied an entry of its own
  * term, and with it all decisions of former leaders (Raft dissertation, 6.4). A cost above the limit in force, which
- * can never be granted, is refused without a write.
+ * can never be granted, must be refused without a write.
  */
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
@@ -68,7 +68,7 @@ export class LeadershipChecker {
         check(
           !(answer.kind === 'decision' || answer.kind === 'keyStatus') || !isAtOnce || mayRead,
           () =>
-            `node ${node} answers by entry ${index} of group ${group} what it leads in term ${leadership}`,
+            `node ${node} answers by entry ${index} of group ${group}, before it has applied an entry of its term ${leadership}`,
         );
         isAnswered = true;
         done(answer);
@@ -76,7 +76,7 @@ export class LeadershipChecker {
       isAtOnce = false;
       check(
         isAnswered || !isTooMuch,
-        () => `node ${node} proposes in group ${group} what is above the limit: ${JSON.stringify(request)}`,
+        () => `node ${node} proposes in group ${group} a cost above the limit: ${JSON.stringify(request)}`,
       );
       if (!isAnswered && mayRead && request.ask === undefined)
         this.#init.proposed({ node, group, index, request });

@@ -15,12 +15,12 @@ import { CustomerLedger } from './customer-ledger.ts';
 import { takeDecisions, reportDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
 import { type Asked, identityOf, wordsOf } from './id-ledger.ts';
-import { rowsOf } from './logged-requests.ts';
+import { rowsOf } from './logged-entries.ts';
 import { sayingOf } from './naive-judgement.ts';
 import { groupWindowMillis } from './naive-keys.ts';
 import { ruleOfKey } from './naive-record.ts';
 import type { GrantedLimit } from './naive-requests.ts';
-import { forgottenAtGrowth } from './rolling-window.ts';
+import { forgottenAtGrowth } from './guarantees.ts';
 import { check } from './story.ts';
 import { type Answered, AnswerChecker, type AnswerCheckerInit } from './answer-checker.ts';
 import { meterKindOf } from './naive-meters.ts';
@@ -58,7 +58,7 @@ interface Stamp {
 const REQUEST_STATE_BYTES_MAX = 512;
 
 export interface LimitCheckerInit extends AnswerCheckerInit {
-  /** What every replica must decide in entry `index`, and its state after it. */
+  /** Called with the decisions that every replica must make in entry `index`, and with its state after it. */
   readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
   /** A request is in the log, in an entry that its leader stamped at `stampedMillis`. */
   readonly logged?: (asked: Asked, stampedMillis: number, where: string) => void;
@@ -161,7 +161,7 @@ export class LimitChecker {
         this.#init.tables.find((table) => table.version === command.table.version),
         entry,
       );
-      check(group.table !== undefined, () => `rule table ${command.table.version} comes from nowhere`);
+      check(group.table !== undefined, () => `no operator made rule table ${command.table.version}`);
     }
     const cap = group.table?.partitionBytesMax ?? Infinity;
     const after = machine.bytes;
@@ -213,7 +213,7 @@ export class LimitChecker {
       this.#logged.add(requestId);
       check(
         !this.#forbidden.has(requestId),
-        () => `request ${requestId} was said to have reached no log and is entry ${entry.index}`,
+        () => `request ${requestId} was reported as not proposed, but is in entry ${entry.index}`,
       );
     }
     group.ids.logged(entry, i, asked, decision, group.table?.requestIdHorizonMillis ?? 0);
@@ -254,11 +254,11 @@ export class LimitChecker {
     const reported = grants.find((each) => each.receipt === receipt);
     check(
       grants.every(({ refundedIndex }) => refundedIndex === undefined),
-      () => `${wordsOf(asked)} takes back twice what has ${receipt}`,
+      () => `${wordsOf(asked)} refunds the grant ${receipt} twice`,
     );
     check(
       reported !== undefined && reported.cost === decision.refund?.cost,
-      () => `${wordsOf(asked)} takes back ${JSON.stringify(decision)}`,
+      () => `${wordsOf(asked)} refunds another cost than was granted: ${JSON.stringify(decision)}`,
     );
     for (const grant of grants) grant.refundedIndex = entry.index;
     this.#init.tookBack?.(asked);
@@ -322,14 +322,14 @@ export class LimitChecker {
   /** A client got the answer to a refund. */
   refunded(id: GroupId, request: RefundRequest, refund: Refund, committedIndex: number): void {
     const words = `${JSON.stringify(request)}: ${JSON.stringify(refund)}, group ${id}`;
-    check(refund.decided.index <= committedIndex, () => `told of what is not committed: ${words}`);
+    check(refund.decided.index <= committedIndex, () => `refunded in no committed entry: ${words}`);
     if (!refund.refunded) return;
     const receipt = receiptOf({ decided: refund.decided, ruleId: refund.ruleId });
     const grants = this.#group(id).charged.get(receipt) ?? [];
     const isTakenBack = grants.length > 0 && grants.every(({ refundedIndex }) => refundedIndex !== undefined);
-    check(isTakenBack, () => `the log took back no such grant: ${words}`);
+    check(isTakenBack, () => `the log refunds no such grant: ${words}`);
     const inForce = this.#group(id).machine.past.tableAt(refund.decided.index)?.version;
-    check(refund.rulesVersion === inForce, () => `rules ${inForce} granted it: ${words}`);
+    check(refund.rulesVersion === inForce, () => `the grant was made by rules ${inForce}: ${words}`);
   }
 
   /** A client got the status of a user. */
@@ -341,7 +341,7 @@ export class LimitChecker {
   refused(requestId: string): void {
     check(
       !this.#logged.has(requestId),
-      () => `request ${requestId} was said to have reached no log and is in one`,
+      () => `request ${requestId} is reported as not proposed, but is in a log`,
     );
     this.#forbidden.add(requestId);
   }

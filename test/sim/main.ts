@@ -4,8 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { crashPoints } from './crash-points/command.ts';
-import { replayOf } from './replay.ts';
-import type { RunResult } from './run.ts';
+import { replayOf, type RunResult } from './run.ts';
 import { type Feature, FEATURES, type Theme } from './features.ts';
 import { type FaultName, FAULTS, type Kind, KINDS } from './kinds.ts';
 import { runSeeds } from './seed-pool.ts';
@@ -65,10 +64,13 @@ async function main(): Promise<void> {
       `only worlds where these break, separated by commas: ${FAULTS.join(', ')}`,
       namesOf(FAULTS),
     )
-    .option('--trace', 'tell what happens line by line')
+    .option('--trace', 'print a line for each step')
     .option('--crash-points [script]', 'crash at every I/O boundary of a short script, or of all of them')
     .option('--at <k>', 'with --crash-points: only at this boundary', wholeNumber)
-    .option('--variant <name>', 'with --at: who crashes, what is lost, who comes back, as in one-lost-later')
+    .option(
+      '--variant <name>',
+      'with --at: which nodes crash, the fate of their last write, and their return, as in one-lost-later',
+    )
     .option('--json', 'end with one line of JSON')
     .parse();
   const options = program.opts<Options>();

@@ -91,8 +91,8 @@ export class MembersChecker {
     check(
       wordsOf(status.config) === wordsOf(expected.config),
       () =>
-        `node ${node.id} goes by ${wordsOf(status.config)} in group ${group} at ${status.applied}, ` +
-        `and the log says ${wordsOf(expected.config)}`,
+        `node ${node.id} uses ${wordsOf(status.config)} in group ${group} at ${status.applied}, ` +
+        `but the log says ${wordsOf(expected.config)}`,
     );
   }
 
@@ -125,7 +125,7 @@ export class MembersChecker {
       const { lastIndex } = diskOf(group, node);
       check(
         lastIndex >= since,
-        () => `${where} makes node ${node} a voter, which has ${lastIndex} of ${since} on disk`,
+        () => `${where} makes node ${node} a voter, which has entry ${lastIndex} but not ${since} on disk`,
       );
     }
     const known = [...had, ...before.learners];
@@ -134,7 +134,8 @@ export class MembersChecker {
       const { placement } = diskOf(group, node);
       check(
         placement >= config.epoch,
-        () => `${where} takes node ${node} in for version ${config.epoch}, and ${placement} is on its disk`,
+        () =>
+          `${where} adds node ${node} for version ${config.epoch}, but its disk says version ${placement}`,
       );
     }
     if (config.outgoing.length > 0) this.#checkReachable(leader, config, where);
@@ -150,7 +151,7 @@ export class MembersChecker {
       node === leader || (this.#inTouchAt.get(`${leader} ${node}`) ?? -Infinity) >= now() - longMillis;
     check(
       isMajority(config, isReachable),
-      () => `${where} asks for a majority of ${wordsOf(config)}, which node ${leader} has not heard for long`,
+      () => `${where} needs a majority of ${wordsOf(config)}, which node ${leader} has not heard for long`,
     );
   }
 
@@ -175,7 +176,7 @@ export class MembersChecker {
     this.#placements.metaChanged(state);
     const { version, settledVersion, nodes, retired } = state;
     for (const { id } of nodes)
-      check(!this.#retired.has(id), () => `node ${id} comes back, and its id had left`);
+      check(!this.#retired.has(id), () => `node ${id} joins under the id of a removed node`);
     for (const id of retired) this.#retired.add(id);
     if (settledVersion === this.#settledVersion || settledVersion !== version) return;
     this.#settledVersion = settledVersion;
@@ -197,7 +198,7 @@ export class MembersChecker {
       check(
         isThere,
         () =>
-          `version ${version} is settled, and group ${group} has ${config === undefined ? 'nobody' : wordsOf(config)}`,
+          `version ${version} is settled, but group ${group} has ${config === undefined ? 'no members' : wordsOf(config)}`,
       );
     }
   }

@@ -152,7 +152,7 @@ export class DiskMirror {
       const { index, chunks, bytes } = this.#staged;
       check(
         meta.index === index && meta.chunkCount === chunks && meta.byteLength === bytes,
-        () => `${this.name} has ${chunks} chunks of ${index} on disk and takes ${JSON.stringify(meta)}`,
+        () => `${this.name} has ${chunks} chunks of ${index} on disk, but installs ${JSON.stringify(meta)}`,
       );
     }
     if (meta !== undefined || remove === true) this.restarted();
@@ -171,14 +171,14 @@ export class DiskMirror {
   #place({ placement = this.placement, remove }: GroupWrite): void {
     check(
       placement >= this.placement && !(this.isRemoved && placement === this.placement),
-      () => `${this.name} writes in the name of placement ${placement} after ${this.placement}`,
+      () => `${this.name} records placement ${placement} after ${this.placement}`,
     );
     this.placement = placement;
     if (remove !== true) return;
     const newest = Math.max(0, ...this.#epochs.values());
     check(
       newest <= placement,
-      () => `${this.name} goes under ${placement}, and its log counts on it in ${newest}`,
+      () => `${this.name} is removed under placement ${placement}, but is a member in ${newest} by its log`,
     );
     this.removedAt = placement;
     this.baseIndex = 0;

@@ -1,6 +1,6 @@
 /**
  * The start of a window that has granted a key nothing since it came into force: it inherits what the other windows of
- * its rule know beyond its own knowledge. Written from docs/internals/limiter.md; it shares no code with the product.
+ * its rule know beyond its own knowledge. Written from docs/internals/limiter.md; it uses no code of the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import type { Known, KnownByMeter } from './naive-known.ts';

@@ -1,6 +1,6 @@
 /**
  * One decision as README.md and docs/internals/limiter.md promise it, written again as simply as possible: grants are a
- * list, and every question goes through all of it. It shares no code with the product.
+ * list, and every question goes through all of it. It uses no code of the product.
  */
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { Conflict } from '../../src/limiter/fingerprint.ts';
@@ -258,7 +258,7 @@ export function wordsOfStatus(limitStatus: LimitStatus): string {
   return JSON.stringify([ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis]);
 }
 
-/** Equal for two decisions that look the same to a client. */
+/** Equal for two decisions that a client cannot distinguish. */
 export function sayingOf(decision: Decision): string {
   const {
     allowed,

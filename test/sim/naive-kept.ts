@@ -5,7 +5,7 @@
 import type { Entry } from '../../raft/types.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Asked } from './id-ledger.ts';
-import type { WantedUse } from './logged-customers.ts';
+import type { WantedUse } from './logged-entries.ts';
 import type { Judged } from './naive-judgement.ts';
 import type { Known } from './naive-known.ts';
 import { runsWith } from './naive-inheritance.ts';

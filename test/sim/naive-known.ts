@@ -1,16 +1,16 @@
-/** What the naive limiter knows of a key when it decides. Data only. */
+/** The knowledge of the naive limiter about a key when it decides. Data only. */
 import type { Rule } from '../../src/api/rule.ts';
 import type { Run } from './naive-meters.ts';
 import type { Steps } from './naive-utc.ts';
 
-/** What one meter of a rule knows of a key. */
+/** The knowledge of one meter of a rule about a key. */
 export interface KnownByMeter {
   readonly rule: Rule;
   /** The rule's window in group time. */
   readonly groupWindowMillis: number;
   /** By this time everything that was forgotten of the near epoch is out of the window. */
   readonly evictedThroughMillis: number;
-  /** What its meter remembers; undefined if it knows nothing of the key. */
+  /** The memory of its meter; undefined if it does not know the key. */
   readonly runs: readonly Run[] | undefined;
   /** Group time of its last grant, or later: see `naive-keys.ts`. */
   readonly madeMillis: number | undefined;
@@ -27,6 +27,6 @@ export interface Known extends KnownByMeter {
   readonly nearEpochMillis: number;
   /** The steps of UTC up to there. */
   readonly steps: Steps;
-  /** The meters that the rule had before. What they remember counts in addition. */
+  /** The meters that the rule had before. The grants that they remember count in addition. */
   readonly retired: readonly KnownByMeter[];
 }

@@ -10,8 +10,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import { type Asked, limitsOf } from './id-ledger.ts';
-import { loggedCustomers, type SaidOfKey } from './logged-customers.ts';
-import { loggedRequests, rowsOf } from './logged-requests.ts';
+import { loggedCustomers, loggedRequests, rowsOf, type SaidOfKey } from './logged-entries.ts';
 import {
   blockedBy,
   changedTo,

@@ -88,7 +88,7 @@ export class NaivePast {
     return { ...known, retired, reachMillis, others, nearEpochMillis, steps: this.stepsAt(index) };
   }
 
-  /** What each known meter that this rule ever had remembers of a key. */
+  /** The memory of a key in each meter that this rule ever had. */
   #byMeter(ruleId: string, userId: string, index: number) {
     const record = this.records.at(userId, index);
     return (this.rules.get(ruleId) ?? []).flatMap((keys) => {

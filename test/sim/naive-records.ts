@@ -1,10 +1,10 @@
 /**
- * The operators' records of keys, by entry. Written again from docs/internals/limiter.md; it shares no code with the
+ * The operators' records of keys, by entry. Written again from docs/internals/limiter.md; it uses no code of the
  * product.
  */
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
-import type { SaidOfKey } from './logged-customers.ts';
+import type { SaidOfKey } from './logged-entries.ts';
 import { blockWaitAt, reportedAt } from './naive-record.ts';
 import { type Since, type Tally, valueAt } from './naive-state.ts';
 

@@ -1,6 +1,6 @@
 /**
- * How fixed windows follow UTC by what the log records of it. Written again from docs/internals/limiter.md; it shares no
- * code with the product.
+ * How fixed windows follow UTC by what the log records of it. Written again from docs/internals/limiter.md; it
+ * uses no code of the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
 

@@ -35,7 +35,7 @@ export class Nemesis {
     this.#hunt = new LeaderHunt(hand, network);
     this.#machines = new MachineFaults(hand);
     this.#directories = new DirectoryFaults(hand);
-    const farBehind = new FarBehind({ hand, cut: (paths) => network.cut(paths) });
+    const farBehind = new FarBehind(hand, (paths) => network.cut(paths));
     this.#faults = {
       ...network.faults,
       ...new ProcessFaults(hand, network).faults,

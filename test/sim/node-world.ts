@@ -12,10 +12,10 @@ import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 import type { Story, Violation } from './story.ts';
 
-/** What a mutant may put between a node and its environment. */
+/** The layers that a mutant may put between a node and its environment. */
 export interface Seams {
   wrapStore?(store: LogStore, after: (delayMillis: number, run: () => void) => void): LogStore;
-  /** A lost directory is made anew, instead of refusing to start. */
+  /** A node whose directory was lost makes a new one, instead of refusing to start. */
   readonly recreatesDirectories?: boolean;
 }
 

@@ -5,7 +5,7 @@
  */
 import { isVoterOf } from '../../raft/membership.ts';
 import type { Entry, NodeId } from '../../raft/types.ts';
-import { loggedRequests } from './logged-requests.ts';
+import { loggedRequests } from './logged-entries.ts';
 import { campaignConfigs, isMajority } from './configs.ts';
 import { diskOf, type GroupHistory, positionKey } from './group-history.ts';
 import type { DiskMirror } from './mirror.ts';

@@ -78,7 +78,7 @@ export class Operator {
     if (up.length === 0) return;
     this.#world.story.fault('askBack', `(node ${id})`);
     this.#random.pick(up).changeNodes({ add: addressOf(id) }, (result) => {
-      check(!result.ok, () => `node ${id} left, and is taken back`);
+      check(!result.ok, () => `node ${id} was removed, but is accepted again`);
     });
   }
 
@@ -203,7 +203,7 @@ export class Operator {
 
   #reported(change: NodeChange, result: ChangeResult, again: (leader?: NodeId) => void): void {
     const { story } = this.#world;
-    story.report(() => `the operator is told ${JSON.stringify(result)}`);
+    story.report(() => `the operator gets the answer ${JSON.stringify(result)}`);
     if (result.ok) {
       this.#wanted = undefined;
       return;

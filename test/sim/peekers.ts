@@ -91,7 +91,7 @@ export class Peekers {
     this.#end(peek);
     if (node.life !== life || !node.isUp) return;
     world.story.report(() => `node ${node.id} answers ${JSON.stringify(request)}: ${JSON.stringify(answer)}`);
-    world.story.seen(`look ${answer.kind}`);
+    world.story.seen(`peek ${answer.kind}`);
     const group = groupOfPartition(partition);
     switch (answer.kind) {
       case 'keyStatus': {
@@ -99,23 +99,24 @@ export class Peekers {
         const { requestDeadlineMillis } = world.settings.timing;
         check(
           took <= requestDeadlineMillis + LATE_MILLIS_MAX * Math.max(1, node.clock.rate),
-          () => `a look was answered after ${took} ms, past its deadline`,
+          () => `a peek was answered after ${took} ms, past its deadline`,
         );
         check(
           answer.keyStatus.decided.index >= peek.leastIndex,
-          () => `a look tells entry ${answer.keyStatus.decided.index}, and came after ${peek.leastIndex}`,
+          () =>
+            `a peek shows entry ${answer.keyStatus.decided.index}, but came after entry ${peek.leastIndex}`,
         );
         world.limits.peeked(group, request, answer.keyStatus, world.committedIndex(group));
         return;
       }
       case 'invalid':
-        check(request.ruleId !== undefined, () => `who looks under all rules is told: ${answer.message}`);
+        check(request.ruleId !== undefined, () => `a peek under all rules is refused: ${answer.message}`);
         return;
       case 'unavailable':
         check(!answer.proposed, () => `${JSON.stringify(request)} may have reached a log`);
         check(
           peek.askedAt < mustAnswerSince() || answer.reason === 'overloaded',
-          () => `nobody answers a look though nothing is broken: ${JSON.stringify(answer)}`,
+          () => `no node answers a peek though nothing is broken: ${JSON.stringify(answer)}`,
         );
     }
   }

@@ -46,7 +46,7 @@ export class PlacementChecker {
     if (this.#versions.size === 0 && version === 2) this.#founded(state);
     const known = this.#versions.get(version);
     const text = known?.text ?? placement;
-    check(text === placement, () => `version ${version} was placed ${text}, and is ${placement} now`);
+    check(text === placement, () => `version ${version} had placement ${text}, and has ${placement} now`);
     if (known === undefined) {
       const next = { text, nodes: ids, labelled: nodes, rows: this.#rowsOf(placement, ids) };
       this.#checkSound(version, next);
@@ -57,7 +57,7 @@ export class PlacementChecker {
     const settled = this.#versions.get(settledVersion)?.text;
     check(
       settled === settledPlacement,
-      () => `version ${settledVersion} was placed ${settled}, and ${settledPlacement} is remembered`,
+      () => `version ${settledVersion} has placement ${settled}, but ${settledPlacement} is remembered`,
     );
   }
 
@@ -78,13 +78,14 @@ export class PlacementChecker {
     const version = core?.meta.state?.version;
     if (core === undefined || version === undefined) return;
     const known = this.#versions.get(version);
-    check(known !== undefined, () => `node ${id} goes by version ${version}, which is not committed`);
+    check(known !== undefined, () => `node ${id} uses version ${version}, which is not committed`);
     for (let partition = 0; partition < this.#partitions; partition += 1) {
       const goesBy = core.placement.replicasOf(partition).join(' ');
       const wanted = this.replicasOf(version, partition).join(' ');
       check(
         goesBy === wanted,
-        () => `node ${id} has partition ${partition} on ${goesBy} in version ${version}, and ${wanted} it is`,
+        () =>
+          `node ${id} has partition ${partition} on ${goesBy} in version ${version} instead of on ${wanted}`,
       );
     }
   }
@@ -128,10 +129,10 @@ function checkMoves(version: number, before: Version, after: Version): void {
   const left = before.nodes.filter((node) => !after.nodes.includes(node));
   const came = after.rows.map((row, i) => row.filter((node) => before.rows[i]?.includes(node) !== true));
   const went = before.rows.map((row, i) => row.filter((node) => after.rows[i]?.includes(node) !== true));
-  const where = `version ${version}, in which ${joined.join(' ') || 'nobody'} comes and ${left.join(' ') || 'nobody'} goes,`;
+  const where = `version ${version}, in which node ${joined.join(' ') || '-'} joins and ${left.join(' ') || '-'} leaves,`;
   if (left.length === 0) {
-    const fraction = Math.ceil(after.rows.flat().length / after.nodes.length);
-    const isSpared = came.flat().length <= fraction && came.flat().every((node) => joined.includes(node));
+    const most = Math.ceil(after.rows.flat().length / after.nodes.length);
+    const isSpared = came.flat().length <= most && came.flat().every((node) => joined.includes(node));
     check(isSpared, () => `${where} moves ${came.flat().length} replicas, to ${came.flat().join(' ')}`);
     return;
   }
@@ -148,6 +149,6 @@ function checkMoves(version: number, before: Version, after: Version): void {
   );
   check(
     isReplaced,
-    () => `${where} moves replicas to ${came.flat().join(' ')}, offices to ${leaders.join(' ')}`,
+    () => `${where} moves replicas to ${came.flat().join(' ')}, leaders to ${leaders.join(' ')}`,
   );
 }

@@ -21,8 +21,8 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
       const candidate = message.type === 'vote' ? node : message.to;
       const disk = diskOf(group, node);
       const isKept = disk.term > message.term || (disk.term === message.term && disk.vote === candidate);
-      check(isKept, () => `${disk.name} speaks of a vote in term ${message.term} that is not on disk`);
-      check(disk.takesPart, () => `${disk.name} was removed, has forgotten what it promised, and votes`);
+      check(isKept, () => `${disk.name} sends a vote of term ${message.term} that is not on disk`);
+      check(disk.takesPart, () => `${disk.name} was removed and forgot its promises, but votes`);
       const key = `${node}:${message.term}`;
       const known = group.voted.get(key) ?? candidate;
       check(
@@ -35,7 +35,7 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
         const campaign = { term: message.term, candidate: node };
         check(
           couldWin(group, campaign),
-          () => `${disk.name} campaigns in term ${message.term}, and no majority said that it could win`,
+          () => `${disk.name} campaigns in term ${message.term}, but no majority said that it could win`,
         );
       }
       return;
@@ -54,7 +54,7 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
       if (message.rejected || disk.term > message.term) return;
       check(
         disk.lastIndex >= message.index,
-        () => `${disk.name} acknowledges ${message.index} and has ${disk.lastIndex} on disk`,
+        () => `${disk.name} acknowledges ${message.index} but has ${disk.lastIndex} on disk`,
       );
       checkAgrees(disk, diskOf(group, message.to), message);
       return;

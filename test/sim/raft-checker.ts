@@ -126,7 +126,7 @@ export class RaftChecker {
     this.#strangers.add(node);
   }
 
-  /** What the disk of `node` holds, so that it may be put back. */
+  /** A copy of the disk of `node`, so that it may be put back. */
   copyOf(node: NodeId): DiskCopy {
     return copyOf(this.#groups, node);
   }
@@ -151,7 +151,10 @@ export class RaftChecker {
     for (const write of writes) {
       if (this.#strangers.has(node)) {
         const isNothing = write.entries.length === 0 && write.install === undefined;
-        check(isNothing, () => `node ${node} was made anew, and is sent the log of group ${write.group}`);
+        check(
+          isNothing,
+          () => `node ${node} has a new database, but is sent the log of group ${write.group}`,
+        );
         continue;
       }
       const group = this.#group(write.group);
@@ -168,7 +171,7 @@ export class RaftChecker {
   /** Observes a replica from outside. */
   observe(node: NodeId, id: GroupId, app: GroupApplication, applied: number): void {
     if (this.#strangers.has(node)) {
-      app.apply = () => check(false, () => `node ${node} was made anew, and takes part in group ${id}`);
+      app.apply = () => check(false, () => `node ${node} has a new database, but takes part in group ${id}`);
       return;
     }
     const group = this.#group(id);
@@ -272,7 +275,7 @@ export class RaftChecker {
     const entry = openProposalOf(this.#group(id), requestId, this.#gone);
     check(
       entry === undefined,
-      () => `request ${requestId} was said to be nowhere, and entry ${entry?.index} may still be committed`,
+      () => `request ${requestId} was reported as nowhere, but entry ${entry?.index} may still be committed`,
     );
   }
 

@@ -45,7 +45,7 @@ export class Recovery {
   readonly #world: World;
   #core: readonly SimNode[] = [];
   /** The grants that are still due; `userId` as long as it is not known to have been denied. */
-  #owing: { readonly partition: number; readonly node: SimNode; userId?: string | undefined }[] = [];
+  #dueGrants: { readonly partition: number; readonly node: SimNode; userId?: string | undefined }[] = [];
   readonly #granted = new Set<number>();
   /** Undefined where there is time to ask any leader. */
   #outside: OutsideLeaders | undefined;
@@ -93,7 +93,7 @@ export class Recovery {
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
       const mayHaveRules = bringsRules || haveRules(this.#core, partition);
       if (mayStayFull || !mayHaveRules || !isLed(groupOfPartition(partition))) continue;
-      for (const node of this.#core) this.#owing.push({ partition, node });
+      for (const node of this.#core) this.#dueGrants.push({ partition, node });
     }
     this.#world.askable = (node) => node.isOpen && this.#core.includes(node);
     // Where room is short, the most active clients take it: the others stop, so that room becomes free.
@@ -156,39 +156,39 @@ export class Recovery {
 
   #probe(): void {
     const { clients, placement, story } = this.#world;
-    for (const partition of new Set(this.#owing.map((owed) => owed.partition)))
+    for (const partition of new Set(this.#dueGrants.map((due) => due.partition)))
       this.#outside?.peek(partition);
     // A leader outside may still serve some of the healed nodes; a node that cannot reach it is excused.
-    this.#owing = this.#owing.filter(
+    this.#dueGrants = this.#dueGrants.filter(
       ({ partition, node }) =>
         livingMembers(this.#world).includes(node) &&
         (!this.#granted.has(partition) || this.#isLedInside(partition)) &&
         this.#keptMillis(partition) < this.#progressMillisMax &&
         (this.#world.now - this.#startedAt < this.#progressMillisMax || !this.#isUninformed(node)),
     );
-    if (this.#owing.length === 0) {
+    if (this.#dueGrants.length === 0) {
       story.report(() => `progress after ${(this.#world.now - this.#startedAt).toFixed(0)} ms`);
       this.#progressed();
       return;
     }
     const elapsedMillis = this.#world.now - this.#startedAt;
-    const isLate = this.#owing.some(
+    const isLate = this.#dueGrants.some(
       ({ partition }) => elapsedMillis - this.#keptMillis(partition) >= this.#progressMillisMax,
     );
     check(!isLate, () => this.#explain());
-    for (const owed of this.#owing) {
-      if (!owed.node.isUp) continue;
+    for (const due of this.#dueGrants) {
+      if (!due.node.isUp) continue;
       // Repeated under one id: with many ids each might count without an answer in time, and fill a small state.
-      owed.userId ??= this.#userOf(owed.partition);
-      const { userId } = owed;
-      clients.attempt(owed.node, { userId, requestId: `for ${userId}` }, 2, (answer) => {
+      due.userId ??= this.#userOf(due.partition);
+      const { userId } = due;
+      clients.attempt(due.node, { userId, requestId: `for ${userId}` }, 2, (answer) => {
         if (answer?.kind !== 'decision') return;
         if (!answer.decision.allowed) {
-          owed.userId = undefined;
+          due.userId = undefined;
           return;
         }
-        this.#granted.add(owed.partition);
-        this.#owing = this.#owing.filter((other) => other !== owed);
+        this.#granted.add(due.partition);
+        this.#dueGrants = this.#dueGrants.filter((other) => other !== due);
       });
     }
     // With many partitions each is asked less often.
@@ -337,9 +337,9 @@ export class Recovery {
   }
 
   #explain(): string {
-    const owing = this.#owing.map(({ partition, node }) => `${partition} ${node.id}`);
+    const due = this.#dueGrants.map(({ partition, node }) => `${partition} ${node.id}`);
     const healed = this.#core.map(({ id }) => id);
-    return `no grant (partition, asked node): ${owing.join(', ')}; healed: ${healed.join(', ')}\n${stateOf(this.#world)}`;
+    return `no grant (partition, asked node): ${due.join(', ')}; healed: ${healed.join(', ')}\n${stateOf(this.#world)}`;
   }
 }
 

@@ -116,7 +116,7 @@ export class Refunders {
         world.story.seen('refund unavailable');
         check(
           askedAt < mustDecideSince() || answer.reason === 'overloaded',
-          () => `nothing is broken, and nobody gives back: ${JSON.stringify(answer)}`,
+          () => `no node refunds though nothing is broken: ${JSON.stringify(answer)}`,
         );
     }
     if (answer.kind === 'unavailable' || this.#random.chance(AGAIN)) this.#later(AGAIN_MILLIS, request);

@@ -8,8 +8,36 @@
  * entry, was rejected. Without an id two requests may be equal, and each makes one charge at most: among those that
  * began before it, at least as many must not be rejected as there are charges.
  */
+import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type Asked, wordsOf } from './id-ledger.ts';
 import { check } from './story.ts';
+
+/** A request with this answer must not be charged. */
+export function isRejection(answer: AllowAnswer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return !answer.decision.allowed;
+    case 'unavailable':
+      return !answer.proposed;
+    case 'invalid':
+    case 'conflict':
+      return true;
+  }
+}
+
+/** A request with this answer was never proposed, and never will be. */
+export function isNowhere(answer: AllowAnswer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return !answer.decision.allowed && answer.decision.decided.position === undefined;
+    case 'unavailable':
+      // It may be in a log that did not count it.
+      return !answer.proposed && answer.reason !== 'customer_changed';
+    case 'invalid':
+    case 'conflict':
+      return false;
+  }
+}
 
 /** One request of a client to one node. Without an answer its outcome is unknown. */
 export interface Try {
@@ -118,6 +146,6 @@ export class RejectionChecker {
 function checkLogged({ logged, possible }: Account, asked: Asked, where: string): void {
   check(
     asked.requestId !== undefined || logged <= possible,
-    () => `in the log ${logged} times, and asked for ${possible} times: ${wordsOf(asked)}, ${where}`,
+    () => `in the log ${logged} times, but asked for ${possible} times: ${wordsOf(asked)}, ${where}`,
   );
 }

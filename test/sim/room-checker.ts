@@ -48,7 +48,7 @@ export class RoomChecker {
       request.requestId === undefined && !limits.every((one) => this.#init.isKnownAt(group, index, one));
     check(
       !this.#hasNoRoom(node) || !isSomebodyNew,
-      () => `node ${node} has no room, and proposes in group ${group}: ${JSON.stringify(request)}`,
+      () => `node ${node} has no room, but proposes in group ${group}: ${JSON.stringify(request)}`,
     );
   }
 

@@ -2,6 +2,7 @@
  * A whole run of one seed: first faults are active and every check must hold, then the healed cluster must make
  * progress.
  */
+import { spawnSync } from 'node:child_process';
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { Seams } from './node-world.ts';
 import type { Theme } from './features.ts';
@@ -68,4 +69,14 @@ export async function runSeed(init: RunInit): Promise<RunResult> {
     coverage: story.coverage,
     violation,
   };
+}
+
+/** The command that repeats a run. A seed means the same only on the same commit. */
+export function replayOf(seed: number, { kind, features = [], faults = [] }: Theme = {}): string {
+  const world = kind === undefined ? '' : ` --world ${kind}`;
+  const wanted = features.length === 0 ? '' : ` --with ${features.join()}`;
+  const broken = faults.length === 0 ? '' : ` --break ${faults.join()}`;
+  const command = `npm run sim -- --seed ${seed} --seeds 1${world}${wanted}${broken} --trace`;
+  const { status, stdout } = spawnSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' });
+  return status === 0 ? `${command}   (commit ${stdout.trim()})` : command;
 }

@@ -64,5 +64,5 @@ function checkCounts(node: SimNode, reservations: readonly Shadow[]): void {
   const words = JSON.stringify({ ...counts, pendingCount });
   const left = asked.length - released - pendingCount;
   const expected = JSON.stringify({ released, left, pendingCount });
-  check(words === expected, () => `node ${node.id} counts ${words}, and did ${expected}`);
+  check(words === expected, () => `node ${node.id} counts ${words} instead of ${expected}`);
 }

@@ -40,7 +40,7 @@ export class SimNode implements Endpoint, Machine {
   readonly #slowness = new Set<{ readonly factor: number }>();
   readonly identity: SimIdentity;
   readonly directory = new SimDirectory();
-  /** Its directory was lost and made anew under its old id: it is not the node that it was. */
+  /** Its directory was lost and it has a new one under its old id: it is not the node that it was. */
   isStranger = false;
   readonly clock: SimClock;
   /** Start of the last process, in real time. */

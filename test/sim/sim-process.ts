@@ -11,13 +11,12 @@ import type { PeerFrameType } from '../../src/wire/frame.ts';
 import { Backlog } from './backlog.ts';
 import type { SimDirectory } from './directory.ts';
 import { SimDisk } from './disk.ts';
-import { loadOf } from './loads.ts';
+import { loadOf, someShed } from './loads.ts';
 import type { Boundary, NodeWorld } from './node-world.ts';
 import type { Random } from './random.ts';
 import type { SimClock } from './sim-clock.ts';
 import type { SimIdentity } from './sim-identity.ts';
 import { stopSlowly } from './slow-stop.ts';
-import { someShed } from './some-shed.ts';
 import { Violation } from './story.ts';
 import { withUnsound } from './unsound-snapshots.ts';
 
@@ -26,7 +25,7 @@ const STOP_LINGER_MILLIS = 300;
 /** How often a process checks the free space while there is too little. */
 const SPACE_CHECK_MILLIS = 1_000;
 
-/** What a process knows of its machine. */
+/** The facts that a process knows about its machine. */
 export interface Machine {
   readonly id: NodeId;
   /** Number of the last process. */
@@ -141,7 +140,7 @@ export class SimProcess {
       },
       excluded: ({ reason }) => {
         if (!this.#isLatest) return;
-        story.report(() => `node ${id} is out: ${reason}`);
+        story.report(() => `node ${id} ends: ${reason}`);
         this.#isExcluded = true;
         network.leave(id);
       },

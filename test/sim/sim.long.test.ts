@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { seedsWith } from '../raft/seeded.ts';
-import { replayOf } from './replay.ts';
-import { runSeed } from './run.ts';
+import { replayOf, runSeed } from './run.ts';
 
 const hash = await loadHash32();
 

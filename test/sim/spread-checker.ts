@@ -24,11 +24,11 @@ export function areLabelled(nodes: readonly Labelled[]): boolean {
 export function checkSpread(version: number, { nodes, rows }: LabelledVersion): void {
   const best = String(bestSharing(nodes, rows[0]?.length ?? 0));
   for (const [partition, row] of rows.entries()) {
-    const fractions = String(sharingOf(row, nodes));
+    const pairs = String(sharingOf(row, nodes));
     check(
-      fractions === best,
+      pairs === best,
       () =>
-        `version ${version} has partition ${partition} on ${row.join(' ')}, of which pairs share hosts and zones ${fractions}, and ${best} is possible`,
+        `version ${version} has partition ${partition} on ${row.join(' ')}, pairs on the same host and zone are ${pairs}, but ${best} is possible`,
     );
   }
 }

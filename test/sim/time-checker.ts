@@ -110,7 +110,7 @@ export class TimeChecker {
   committed(group: GroupId, { entry, stampedAt }: Committed): void {
     const { term, timeMillis } = entry;
     const before = this.#stamps.get(group);
-    const offices = before === undefined ? 0 : term - before.term;
+    const leaderships = before === undefined ? 0 : term - before.term;
     if (this.#isHealthy)
       this.#ended.set(group, (this.#ended.get(group) ?? 0) + term - (this.#terms.get(group) ?? term));
     this.#terms.set(group, term);
@@ -119,7 +119,12 @@ export class TimeChecker {
     this.#stamps.set(group, stamp);
     if (before === undefined || !this.#isHealthy || before.atMillis < this.#healthySince) return;
     if (before.atMillis >= (this.#ledUnheard.get(group) ?? 0))
-      checkLoss(before, stamp, `before entry ${entry.index} of group ${group}`, offices * this.#delayMillis);
+      checkLoss(
+        before,
+        stamp,
+        `before entry ${entry.index} of group ${group}`,
+        leaderships * this.#delayMillis,
+      );
     const first = this.#firstStamps.get(group);
     if (first?.term === term) checkLoss(first, stamp, `in term ${term} of group ${group}`);
     else this.#firstStamps.set(group, stamp);

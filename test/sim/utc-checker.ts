@@ -44,7 +44,7 @@ export class UtcChecker {
     check(
       reached.length >= 2,
       () =>
-        `entry ${entry.index} of group ${group} says it is ${utcMillis} at ${now()}, as ${reached.length} nodes do`,
+        `entry ${entry.index} of group ${group} says that UTC is ${utcMillis} at ${now()}, as ${reached.length} wall clocks do`,
     );
   }
 
@@ -76,7 +76,7 @@ export class UtcChecker {
     if (replica?.ruleTable === undefined) return;
     const walls = members.flatMap((member) => {
       const node = this.#init.nodes().find((one) => one.id === member.id);
-      // A node that was made anew under its old id is ignored by the others.
+      // A node with a new directory under its old id is ignored by the others.
       return node?.isRunning === true && !node.isStranger ? [node.wallMillis()] : [];
     });
     const utcMillis = walls.toSorted((a, b) => b - a)[Math.floor(members.length / 2)];

@@ -4,10 +4,9 @@
  */
 import type { Rule } from '../../src/api/rule.ts';
 import { costSince, type Grant, type GroupLedger, realCostSince } from './group-ledger.ts';
-import { brokenPromise, overflow } from './guarantees.ts';
+import { brokenPromise, costAround, overflow } from './guarantees.ts';
 import { groupWindowMillis } from './naive-keys.ts';
 import { meterKindOf } from './naive-meters.ts';
-import { costAround } from './rolling-window.ts';
 import { check } from './story.ts';
 
 /** A grant, and all earlier ones of its key that were not refunded. It is the last of them. */

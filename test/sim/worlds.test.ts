@@ -19,7 +19,7 @@ function fraction<T>(draws: readonly ReadonlySet<T>[], one: T): number {
 }
 
 describe('the worlds of seeds', () => {
-  it('are of every kind, and those with too little room are few', () => {
+  it('are of every kind, and few of them have too little room', () => {
     const kinds = drawn(drawKind);
     expect(new Set(kinds)).toEqual(new Set(KINDS));
     expect(kinds.filter((kind) => kind === 'crowded').length / kinds.length).toBeLessThan(0.1);
@@ -41,7 +41,7 @@ describe('the worlds of seeds', () => {
     expect(draws.filter(({ size }) => size === FAULTS.length).length).toBeGreaterThan(0);
   });
 
-  it.each(KINDS)('of the kind %s have what is asked for beside what is theirs', (kind: Kind) => {
+  it.each(KINDS)('of the kind %s have the requested features and faults beside their own', (kind: Kind) => {
     for (const seed of SEEDS.slice(0, 50)) {
       const usual = drawFaults(new Random(seed), kind, []);
       const faults = drawFaults(new Random(seed), kind, ['pause', 'tornBatch']);
@@ -52,7 +52,7 @@ describe('the worlds of seeds', () => {
     }
   });
 
-  it('are calm where nothing breaks, and about one thing where that is rare', () => {
+  it('of the kind calm have no faults, and those of the kind far-behind have the fault that they need', () => {
     for (const seed of SEEDS.slice(0, 50)) {
       expect(drawFaults(new Random(seed), 'calm', [])).toEqual([]);
       expect(drawFaults(new Random(seed), 'far-behind', [])).toContain('longSuffix');

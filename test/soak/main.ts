@@ -83,7 +83,7 @@ async function soak({ minutes: length, seed = randomInt(2 ** 31), out }: Options
   const growing = plateaus.filter(({ isReached }) => !isReached);
   const end =
     plateaus.length === 0
-      ? 'no process lived long enough to tell'
+      ? 'no process lived long enough to judge'
       : `${growing.length} of ${plateaus.length} measures grow`;
   print(`  ${summary.faults} faults, longest gap ${summary.longestGapMillis} ms: ${outcome}; ${end}`);
   process.exitCode = growing.length > 0 ? 1 : plateaus.length === 0 ? 2 : EXIT_CODES[outcome];
@@ -92,11 +92,11 @@ async function soak({ minutes: length, seed = randomInt(2 ** 31), out }: Options
 await new Command()
   .name('npm run soak --')
   .description(
-    'Runs a cluster of real processes for long, with a mixed load and faults, and says whether what they hold on to stops growing.\n' +
-      'Exit code 0: the promise was kept, and it does; 1: not; 2: not everything could be judged.',
+    'Runs a cluster of real processes for long, with a mixed load and faults, and checks that their memory, files and disk stop growing.\n' +
+      'Exit code 0: the cluster kept its promises and growth stopped; 1: not; 2: not everything could be judged.',
   )
   .requiredOption('--minutes <m>', `how long, ${MINUTES_MIN} to ${MINUTES_MAX}`, minutes)
-  .option('--seed <s>', 'of everything that is drawn; random if omitted', integerOption)
+  .option('--seed <s>', 'of all random draws; random if omitted', integerOption)
   .option('--out <dir>', 'a folder per run is made there', './jepsen')
   .action(soak)
   .parseAsync();

@@ -32,7 +32,7 @@ function isHeapReached(seed: number, growth: number): boolean | undefined {
   );
 }
 
-describe('what a process holds on to', () => {
+describe('a resource of a process', () => {
   it.each([
     ['heapMiB', 3],
     ['memoryMiB', 8],
@@ -47,16 +47,19 @@ describe('what a process holds on to', () => {
     ).toBe(false);
   });
 
-  it.each(['heapMiB', 'memoryMiB', 'files', 'diskMiB'] as const)('has one as a sawtooth: %s', (measure) => {
-    expect(
-      isReached(
-        run((minute) => 50 + 30 * (minute % 2), measure),
-        measure,
-      ),
-    ).toBe(true);
-  });
+  it.each(['heapMiB', 'memoryMiB', 'files', 'diskMiB'] as const)(
+    'has a plateau as a sawtooth: %s',
+    (measure) => {
+      expect(
+        isReached(
+          run((minute) => 50 + 30 * (minute % 2), measure),
+          measure,
+        ),
+      ).toBe(true);
+    },
+  );
 
-  it('has one as a heap whose collections come when they come, and none if ever more is left by them', () => {
+  it('has a plateau as a heap with collections at random times, and none if they leave more and more', () => {
     forEachSeed(
       Array.from({ length: 40 }, (_, i) => i + 1),
       (seed) => {
@@ -66,12 +69,12 @@ describe('what a process holds on to', () => {
     );
   });
 
-  it('has one after something has filled', () => {
+  it('has a plateau after a cache has filled', () => {
     const filling = run((minute) => 50 + Math.min(200, 40 * minute), 'memoryMiB');
     expect(isReached(filling, 'memoryMiB')).toBe(true);
   });
 
-  it('is told of the last process of a node alone, and of one that lived long enough', () => {
+  it('is judged only for the last process of a node, and only if it lived long enough', () => {
     const [first, second] = [run(() => 50, 'files'), run(() => 5_000, 'files', 2)];
     const later = second.map((sample) => ({ ...sample, atMillis: sample.atMillis + MINUTES * 60_000 }));
     expect(isReached([...first, ...later], 'files')).toBe(true);

@@ -14,7 +14,7 @@ const ANSWER_MILLIS_MAX = 2_000;
 const HEAP = /^quorate_nodejs_heap_size_used_bytes (\S+)$|^nodejs_heap_size_used_bytes (\S+)$/m;
 const MIB = 1 << 20;
 
-/** Calls `told` with each sample. A node that does not answer in time is measured next time. */
+/** Calls `reported` with each sample. A node that does not answer in time is measured next time. */
 export function sample(
   cluster: ClusterUnderTest,
   startedMillis: number,

@@ -23,7 +23,7 @@ function state(term: number, vote: number, commit: number): GroupWrite {
 
 export function describeLog(t: StoreBench): void {
   describe('reading back', () => {
-    it('knows nothing of a group that was never written', async () => {
+    it('finds nothing for a group that was never written', async () => {
       expect(await t.store.load(7)).toBeUndefined();
       expect(t.store.groups()).toEqual([]);
     });
@@ -62,7 +62,7 @@ export function describeLog(t: StoreBench): void {
       expect(t.store.groups()).toEqual([0, 2, 300]);
     });
 
-    it('is not affected when the caller reuses the bytes it wrote', async () => {
+    it('is not affected if the caller reuses the memory that it wrote', async () => {
       const reused = entry(1);
       const staged = chunk(1);
       await t.write({ ...append(1, [reused]), stage: staging(1, 0, staged) });
@@ -101,7 +101,7 @@ export function describeLog(t: StoreBench): void {
       expect((await t.store.load(1))?.entries).toEqual(expected);
     });
 
-    it('107: never brings a replaced suffix back, however the log grows over it', async () => {
+    it('107: never brings a replaced suffix back while the log grows over it', async () => {
       await t.write(append(1, entries(1, 10)));
       await t.write(append(1, [entry(4, 2)]));
       await t.restart();
@@ -135,7 +135,7 @@ export function describeLog(t: StoreBench): void {
   });
 
   describe('hard state', () => {
-    it('stays what it was when a write omits it', async () => {
+    it('does not change when a write omits it', async () => {
       await t.write(append(1, entries(1, 2), 1));
       await t.write({ group: 1, entries: [entry(3)] });
       await t.restart();
@@ -163,7 +163,7 @@ export function describeLog(t: StoreBench): void {
   });
 
   describe('writes', () => {
-    it('are atomic across groups: one bad part and nothing happens', async () => {
+    it('are atomic across groups: if one part is invalid, nothing is written', async () => {
       await t.write(append(1, entries(1, 2)), append(2, entries(1, 2)));
       const writes = [append(1, [entry(3)]), append(2, [entry(9)])];
       expect(() => t.store.write(writes, () => {})).toThrow(/must leave no gap/);
@@ -202,7 +202,7 @@ export function describeLog(t: StoreBench): void {
       expect((await t.store.load(1))?.entries).toEqual(entries(1, 3));
     });
 
-    it('show nothing of themselves while in flight', async () => {
+    it('are not visible while in flight', async () => {
       await t.write(append(1, entries(1, 10), 10));
       await t.takeSnapshot(1, 5);
       const second = written(t.store, [
@@ -216,7 +216,7 @@ export function describeLog(t: StoreBench): void {
       expect(await t.store.readSnapshotChunk(1, 20, 0)).toEqual(chunk(4));
     });
 
-    it('in flight are awaited by close(), and none is taken after it', async () => {
+    it('in flight are awaited by close(), and none is accepted after it', async () => {
       let answered = false;
       t.store.write([append(1, entries(1, 2))], () => {
         answered = true;
@@ -230,7 +230,7 @@ export function describeLog(t: StoreBench): void {
   });
 
   describe('after the first failed write', () => {
-    it('111: refuses every later one and keeps what was there before', async () => {
+    it('111: refuses every later one and keeps the earlier data', async () => {
       await t.write(append(1, entries(1, 2)));
       t.failNextWrite();
       await expect(t.write(append(1, [entry(3)]))).rejects.toMatchObject({ code: 'STORE_FAILED' });

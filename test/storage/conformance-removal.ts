@@ -37,7 +37,7 @@ export function describeRemoval(t: StoreBench): void {
       await t.write(placed(6));
     });
 
-    it('may be the first thing that is known of a group', async () => {
+    it('may be recorded for a group that has nothing else', async () => {
       await t.write(placed(3));
       await t.restart();
       expect(await t.store.load(1)).toMatchObject({ placement: 3, hardState: { term: 0 }, entries: [] });
@@ -72,7 +72,7 @@ export function describeRemoval(t: StoreBench): void {
       expect((await t.store.load(2))?.entries).toEqual(entries(1, 2));
     });
 
-    it('was removed by a newer placement, in a newer term, without a vote, and with nothing else', async () => {
+    it('is removed only by a newer placement, in a newer term, without a vote, and by a write with nothing else', async () => {
       await expectRefused(
         t,
         removal(2, 5),
@@ -91,7 +91,7 @@ export function describeRemoval(t: StoreBench): void {
       await expectRefused(t, bare, /the term of a tombstone, undefined/);
     });
 
-    it('takes nothing but a newer placement', async () => {
+    it('accepts nothing but a newer placement', async () => {
       await t.write(removal(3, 5));
       for (const restarts of [false, true]) {
         if (restarts) await t.restart();
@@ -101,7 +101,7 @@ export function describeRemoval(t: StoreBench): void {
       }
     });
 
-    it('comes back empty, in its term, and remembers that it was away', async () => {
+    it('comes back empty, in its term, and remembers that it was removed', async () => {
       await t.write(removal(3, 5));
       await t.restart();
       await t.write(placed(4));
@@ -118,7 +118,7 @@ export function describeRemoval(t: StoreBench): void {
     });
 
     it.each([false, true])(
-      'shows nothing of its former life in the next; a restart between: %s',
+      'comes back without anything it had before; with a restart in between: %s',
       async (restarts) => {
         await t.write(removal(3, 5));
         if (restarts) await t.restart();
@@ -129,7 +129,7 @@ export function describeRemoval(t: StoreBench): void {
         await t.write(append(1, entries(4, 15, 6), 12));
         await t.restart();
         expect((await t.store.load(1))?.entries).toEqual(entries(1, 15, 6));
-        // The same index as the snapshot of its former life had.
+        // The same index as the snapshot that it had before.
         await t.takeSnapshot(1, 10, 6);
         await t.write({ group: 1, entries: [], compactTo: position(10, 6) });
         await t.restart();
@@ -139,7 +139,7 @@ export function describeRemoval(t: StoreBench): void {
       },
     );
 
-    it('comes back by a snapshot of the leader', async () => {
+    it('can come back with a snapshot of the leader', async () => {
       await t.write(removal(3, 5));
       await t.write(placed(4));
       await t.write({
@@ -154,7 +154,7 @@ export function describeRemoval(t: StoreBench): void {
       expect(loaded?.entries).toEqual(entries(11, 12, 6));
     });
 
-    it('may go and come again and again', async () => {
+    it('may be removed and come back again and again', async () => {
       for (let round = 0; round < 5; round += 1) {
         const placement = 3 + 2 * round;
         await t.write(removal(placement, 5 + round));

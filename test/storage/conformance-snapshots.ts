@@ -1,4 +1,4 @@
-/** Conformance tests for every LogStore: snapshots, taken or received, and the log that they replace. */
+/** Conformance tests for every LogStore: snapshots, own or received, and the log that they replace. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import { NEVER_PLACED } from '../raft/stored-log.ts';
@@ -59,7 +59,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect(await t.store.readSnapshotChunk(2, 5, 0)).toBeUndefined();
     });
 
-    it('drops the snapshot before', async () => {
+    it('drops the previous snapshot', async () => {
       await t.takeSnapshot(1, 5);
       await t.takeSnapshot(1, 7);
       expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
@@ -84,14 +84,14 @@ export function describeSnapshots(t: StoreBench): void {
       expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(5, [chunk(1), chunk(2, 7)]));
     });
 
-    it('begins anew when chunk 0 is staged again or for another index', async () => {
+    it('begins again when chunk 0 is staged again, or for another index', async () => {
       await t.write({ group: 1, entries: [], stage: staging(5, 0, chunk(8)) });
       await t.write({ group: 1, entries: [], stage: staging(6, 0, chunk(9)) });
       await t.takeSnapshot(1, 6);
       expect((await storedSnapshot(t.store, 1))?.chunks).toEqual([chunk(1), chunk(2, 7)]);
     });
 
-    it('takes the last chunk and the snapshot in one write, and an empty snapshot', async () => {
+    it('accepts the last chunk and the snapshot in one write, and an empty snapshot', async () => {
       await t.write({
         group: 1,
         entries: [],
@@ -125,7 +125,7 @@ export function describeSnapshots(t: StoreBench): void {
       await t.takeSnapshot(1, 10);
     });
 
-    it('moves the base and keeps what is above it', async () => {
+    it('moves the base and keeps the entries above it', async () => {
       await t.write({ group: 1, entries: [], compactTo: position(8) });
       const before = await t.store.load(1);
       expect(before?.base).toEqual(position(8));
@@ -163,7 +163,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect((await t.store.load(1))?.entries).toEqual([entry(26)]);
     });
 
-    it('refuses to compact what no snapshot covers, to go back, or to name another entry', async () => {
+    it('refuses to compact entries that no snapshot covers, to go back, or to name another entry', async () => {
       await expectRefused(
         t,
         { group: 1, entries: [], compactTo: position(11) },
@@ -223,7 +223,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect(await t.store.readSnapshotChunk(1, 10, 0)).toBeUndefined();
     });
 
-    it('is forgotten by a restart as long as it is only staged', async () => {
+    it('is forgotten by a restart while it is only staged', async () => {
       await t.write(append(1, entries(1, 20), 15));
       await t.write({ group: 1, entries: [], stage: staging(5000, 0, chunk(7)) });
       await t.restart();
@@ -251,7 +251,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect(loaded?.entries).toEqual([entry(1)]);
     });
 
-    it('107: below the end of the old log hides the old suffix', async () => {
+    it('107: removes the old suffix if it ends before the old log', async () => {
       await t.write(append(1, entries(1, 20), 5));
       await t.write({
         group: 1,
@@ -266,7 +266,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect((await t.store.load(1))?.entries).toEqual([entry(13, 2)]);
     });
 
-    it('drops chunks that were being staged', async () => {
+    it('drops chunks of another snapshot that were being staged', async () => {
       await t.write(append(1, entries(1, 20), 15));
       await t.write({ group: 1, entries: [], stage: staging(10, 0, chunk(1)) });
       await t.write({ group: 1, entries: [], ...installing(snapshot(20, [chunk(2)])) });

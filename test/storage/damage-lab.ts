@@ -53,7 +53,7 @@ async function fill(store: LevelStore): Promise<void> {
       snapshot: meta(5, [chunk(3, 5000)]),
     },
   ]);
-  // Group 2 votes early and is silent from then on: the case in which a hole forgets a vote.
+  // Group 2 votes early and writes nothing more: a hole in the log could lose its vote.
   await written(store, [{ group: 2, hardState: { term: 9, vote: 3, commit: 0 }, entries: [] }]);
   for (let index = 1; index <= ENTRIES; index += 1) {
     const other = append(1, entries(5 + index, 5 + index, 1, ENTRY_BYTES), 4 + index);
@@ -93,7 +93,7 @@ export async function flipBit(path: string, at: (size: number) => number): Promi
   await writeFile(path, bytes);
 }
 
-/** Expects a refusal that says what is broken and what to do, at this start and at the next. */
+/** Expects a refusal that names the damage and the remedy, at this start and at the next. */
 export async function expectRefusedForEver(directory: string, damage: RegExp): Promise<void> {
   for (const reason of [damage, /found at an earlier start/]) {
     const error: unknown = await openStore(directory, IDENTITY).then(
@@ -112,16 +112,16 @@ export async function expectRefusedForEver(directory: string, damage: RegExp): P
   }
 }
 
-/** The history as found on disk in three states. */
+/** The history on disk, in three states. */
 export interface Specimen {
   /** After its process was killed. */
   readonly killed: string;
   /** After a clean stop. */
   readonly closed: string;
-  /** After LevelDB moved everything into a table. */
+  /** After LevelDB moved all data into a table. */
   readonly tables: string;
   readonly original: Content;
-  /** A new copy of one of the three. */
+  /** A new copy of one of the three states. */
   copy(state: string): Promise<string>;
   remove(): Promise<void>;
 }

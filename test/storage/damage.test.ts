@@ -1,5 +1,5 @@
 /**
- * Damages the files of a database in one way at a time, as disks and people do. The store must refuse it, now and at
+ * Damages the files of a database in one way at a time, as disks and operators do. The store must refuse it, now and at
  * every later start, or lose nothing. The cases are those of the damage matrix in docs/internals/storage-format.md.
  */
 import { appendFile, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
@@ -59,11 +59,12 @@ describe('a database', () => {
 
   describe('with a damaged log', () => {
     /**
-     * The one damage nobody can see after a crash. The batch was synced here, since nothing crashed; but the files
-     * are the same as after a power cut in the middle of the last write, when it was never answered: of its pages
-     * any may have reached the disk. What protects a grant is that it is answered only when a quorum has it on disk:
-     * one node's lost tail is made good by the others as long as fewer than a quorum lose theirs. A disk that drops
-     * synced writes and keeps the rest intact is outside of what one node can notice.
+     * The one damage that cannot be detected after a crash. The batch was synced here, since nothing crashed; but the
+     * files
+     * are the same as after a power cut in the middle of the last write, before it was answered: any of its pages
+     * may have reached the disk. A grant is safe because it is answered only when a quorum has it on disk:
+     * the other nodes restore one node's lost tail as long as fewer than a quorum lose theirs. A disk that drops
+     * synced writes and keeps the rest intact is more than one node can notice.
      */
     it.each(LAST_BATCH)('112: loses exactly the last batch after a crash: %s', async (_name, damage) => {
       const { original } = specimen;
@@ -85,7 +86,7 @@ describe('a database', () => {
       await expectRefusedForEver(directory, /batch \d+ was written: the end of LevelDB's log is missing/);
     });
 
-    it('loses nothing by the beginning of a record after the last batch', async () => {
+    it('loses nothing if the beginning of a record follows the last batch', async () => {
       const directory = await specimen.copy(specimen.killed);
       await appendFile(await fileOf(directory, LOG), Buffer.of(1, 2, 3, 4, 5));
       expect(await contentAt(directory)).toEqual(specimen.original);
@@ -97,7 +98,7 @@ describe('a database', () => {
       ['in a checksum', (): number => 2],
       ['in a length', (): number => 4],
       ['in a type', (): number => 6],
-    ])('is refused before LevelDB has touched it: 1 bit %s', async (_name, at) => {
+    ])('is refused before LevelDB opens it: 1 bit flipped %s', async (_name, at) => {
       const directory = await specimen.copy(specimen.killed);
       const path = await fileOf(directory, LOG);
       await flipBit(path, at);
@@ -128,17 +129,17 @@ describe('a database', () => {
     });
 
     it.each([1, 2])(
-      'is refused although others opened it %i times and the bad log is gone',
+      'is refused although others opened it %i times and the damaged log is deleted',
       async (opens) => {
         const directory = await specimen.copy(specimen.killed);
         await flipBit(await fileOf(directory, LOG), middle);
-        // All that is left of the damage is a line in LOG, or in LOG.old one open later.
+        // The only trace of the damage is a line in LOG, which the next open renames to LOG.old.
         for (let i = 0; i < opens; i += 1) await rawly(directory, async () => {});
         await expectRefusedForEver(directory, /LevelDB reported in its file LOG/);
       },
     );
 
-    it("is refused because of our own records when LevelDB's LOG is gone as well", async () => {
+    it("is refused because of the store's own records when LevelDB's LOG is deleted as well", async () => {
       const directory = await specimen.copy(specimen.killed);
       await flipBit(await fileOf(directory, LOG), middle);
       await rawly(directory, async () => {});
@@ -165,7 +166,7 @@ describe('a database', () => {
   });
 
   describe('with a damaged table', () => {
-    it('is refused wherever one bit flips, but where the footer is empty', async () => {
+    it('is refused if any bit flips, except in the unused part of the footer', async () => {
       // Spread over data, filter, index and footer.
       const { size } = await stat(await fileOf(specimen.tables, TABLE));
       const spread = Array.from({ length: 24 }, (_, i) => Math.floor((size * (2 * i + 1)) / 48));
@@ -181,7 +182,7 @@ describe('a database', () => {
       expect(outcomes.toSpliced(-4, 1)).toEqual(Array.from({ length: 28 }, () => 'refused'));
     });
 
-    it('is refused before LevelDB compacts what nobody reads, and stops at an assertion', async () => {
+    it('is refused before LevelDB compacts a table that nothing reads, and stops at an assertion', async () => {
       const directory = await specimen.copy(specimen.tables);
       const table = await fileOf(directory, TABLE);
       // Values that were overwritten, in a table that is in use.
@@ -192,13 +193,13 @@ describe('a database', () => {
       await expectRefusedForEver(directory, /table \d+\.ldb is damaged at byte \d+/);
     });
 
-    it('is refused for ever after one bit flips', async () => {
+    it('is refused at every later start after one bit flips', async () => {
       const directory = await specimen.copy(specimen.tables);
       await flipBit(await fileOf(directory, TABLE), (size) => Math.floor(size / 3));
       await expectRefusedForEver(directory, /table \d+\.ldb is damaged/);
     });
 
-    it('is refused when a value changed and LevelDB has given it a fresh checksum', async () => {
+    it('is refused when a value changed and LevelDB computed a new checksum for it', async () => {
       const directory = await specimen.copy(specimen.tables);
       await rawly(directory, async (level) => {
         const value = await level.get(entryKey(0, 100));
@@ -222,7 +223,7 @@ describe('a database', () => {
     });
   });
 
-  describe('with damaged bookkeeping', () => {
+  describe('with damaged files that name others', () => {
     it('is refused when MANIFEST is empty', async () => {
       const directory = await specimen.copy(specimen.killed);
       await writeFile(await fileOf(directory, MANIFEST), '');
@@ -253,14 +254,14 @@ describe('a database', () => {
       await expectRefusedForEver(directory, /MANIFEST-000077, named by CURRENT, is missing/);
     });
 
-    it('is refused when CURRENT is missing, and no new database takes its place', async () => {
+    it('is refused when CURRENT is missing, and is not replaced by a new database', async () => {
       const directory = await specimen.copy(specimen.killed);
       await rm(join(directory, 'CURRENT'));
       await expectRefusedForEver(directory, /CURRENT is missing/);
       expect(await readdir(directory)).not.toContain('CURRENT');
     });
 
-    it('is refused when our own FLOOR is changed or missing', async () => {
+    it("is refused when the store's own file FLOOR is changed or missing", async () => {
       const changed = await specimen.copy(specimen.killed);
       await writeFile(join(changed, 'FLOOR'), 'batch 1 crc 1\n');
       await expectRefusedForEver(changed, /FLOOR contains "batch 1 crc 1/);

@@ -1,4 +1,4 @@
-/** File errors of the operating system name the file and say what to do. */
+/** File errors of the operating system name the file and the remedy. */
 import { mkdir, mkdtemp, open, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ describe('an error of a file', () => {
   });
   afterEach(async () => rm(directory, { recursive: true }));
 
-  it.runIf(process.platform === 'linux')('of a full disk names the file, and says what to do', async () => {
+  it.runIf(process.platform === 'linux')('of a full disk names the file and the remedy', async () => {
     const path = join(directory, 'FLOOR.new');
     await symlink('/dev/full', path);
     const error = await writeFloor(directory, { batch: 1, tornLogs: [] }).catch((thrown: unknown) => thrown);
@@ -52,7 +52,7 @@ describe('an error of a file', () => {
   });
 });
 
-describe('what to do', () => {
+describe('the remedy', () => {
   it.each([
     ['ENOSPC', 'make room'],
     ['EDQUOT', 'quota'],
@@ -60,7 +60,7 @@ describe('what to do', () => {
     ['EROFS', 'for writing'],
     ['EIO', 'dmesg'],
     ['EMFILE', 'ulimit -n'],
-  ])('about %s is told', (code, advice) => {
+  ])('for %s is in the message', (code, advice) => {
     expect(explain(systemError(code)).message).toContain(advice);
   });
 
@@ -69,7 +69,7 @@ describe('what to do', () => {
     ['Input/output error', 'dmesg'],
     ['Read-only file system', 'for writing'],
     ['Permission denied', 'let the user'],
-  ])("about LevelDB's %s is told, with the file that it names", (words, advice) => {
+  ])("for LevelDB's %s is in the message", (words, advice) => {
     const cause = new Error(`IO error: /data/node-1/000003.log: ${words}`);
     for (const error of [
       new StoreFailedError({ cause }),

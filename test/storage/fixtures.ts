@@ -79,7 +79,7 @@ export async function storedSnapshot(store: LogStore, group: GroupId): Promise<S
   return { meta: of, chunks };
 }
 
-/** A write that appends `list` to a group, with a hard state that fits. */
+/** A write that appends `list` to a group, with a hard state that matches them. */
 export function append(group: GroupId, list: readonly Entry[], commit = 0): GroupWrite {
   const term = list.at(-1)?.term ?? 1;
   return { group, hardState: { term, vote: 1, commit }, entries: list };
@@ -103,7 +103,7 @@ export async function createStore(directory: string, options?: OpenStoreOptions)
 }
 
 /**
- * Copies the files of an open store: what a disk holds after its process was killed at this moment. LOCK is left
+ * Copies the files of an open store: the contents of a disk whose process was killed at this moment. LOCK is left
  * out, since reading it would drop LevelDB's lock.
  */
 export async function copyAsAfterCrash(from: string, to: string): Promise<void> {

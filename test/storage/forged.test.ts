@@ -1,6 +1,6 @@
 /**
  * Databases whose files are intact for LevelDB, but whose records do not belong together: the result of a hole in
- * LevelDB's log once LevelDB has rewritten it. Only our own verification can refuse these.
+ * LevelDB's log once LevelDB has rewritten it. Only the store's own verification can refuse these.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Entry } from '../../raft/types.ts';
@@ -34,7 +34,7 @@ describe('a database is refused', () => {
     return `${directory}/store`;
   }
 
-  /** Changes the intact database behind our back, and expects that to be found. */
+  /** Changes the intact database without the store, and expects the store to notice. */
   async function expectFound(act: (level: RawLevel) => Promise<void>, damage: RegExp): Promise<void> {
     const directory = await specimen.copy(specimen.closed);
     await rawly(directory, act);
@@ -66,21 +66,21 @@ describe('a database is refused', () => {
     await expectFound(act, /one of them was lost or is older/);
   });
 
-  it('when a group is gone without a trace', async () => {
+  it('when all records of a group are missing', async () => {
     await expectFound(async (level) => {
       await level.del(groupKey(2));
       await level.del(entryKey(2, 1));
     }, /the records of the 2 groups found/);
   });
 
-  it('when the store record is gone or older than a group', async () => {
+  it('when the store record is missing or older than a group', async () => {
     await expectFound((level) => level.del(STORE_KEY), /the store record is missing/);
     const directory = await specimen.copy(specimen.killed);
     await rawly(directory, await rollBack([STORE_KEY]));
     await expectRefusedForEver(directory, /contradicts itself or batch 3/);
   });
 
-  it('when the identity is gone', async () => {
+  it('when the identity is missing', async () => {
     await expectFound((level) => level.del(IDENTITY_KEY), /the identity record is missing/);
   });
 
@@ -91,7 +91,7 @@ describe('a database is refused', () => {
     );
   });
 
-  /** A log whose fifth entry is replaced, and put back behind the store's back. */
+  /** A log whose fifth entry is replaced, and put back without the store. */
   async function withReplacedFifth(replacement: readonly Entry[]): Promise<string> {
     const directory = await emptyDirectory();
     const store = await createStore(directory);
@@ -123,7 +123,7 @@ describe('a database is refused', () => {
     await expectRefusedForEver(directory, /entry 5 of group 1 does not belong after the entry before it/);
   });
 
-  it('when the mask is gone or another', async () => {
+  it('when the mask is missing or another one', async () => {
     await expectFound((level) => level.del(MASK_KEY), /the mask record is missing/);
     await expectFound((level) => level.put(MASK_KEY, Buffer.alloc(68)), /the mask record has checksum/);
   });
@@ -133,13 +133,13 @@ describe('a database is refused', () => {
     await expectRefusedForEver(directory, /the last entry 5 of group 1 is not the one its record names/);
   });
 
-  it('when an intact value lies under another key', async () => {
+  it('when an intact value is stored under another key', async () => {
     await expectFound(async (level) => {
       await level.put(entryKey(0, 51), (await level.get(entryKey(0, 50))) ?? Buffer.alloc(0));
     }, /entry 51 of group 0 has checksum/);
   });
 
-  it('when a value is too short to hold anything', async () => {
+  it('when a value is too short for any record', async () => {
     await expectFound(
       (level) => level.put(entryKey(0, 51), Buffer.of(1, 2)),
       /entry 51 of group 0 is 2 bytes long/,
@@ -157,7 +157,7 @@ describe('a database is refused', () => {
     );
   });
 
-  it('after a chunk could not be found while the node ran', async () => {
+  it('after a chunk was missing while the node ran', async () => {
     const directory = await specimen.copy(specimen.closed);
     const store = await openStore(directory, IDENTITY, {
       wrapDatabase: (database) => ({

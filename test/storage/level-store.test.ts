@@ -1,4 +1,4 @@
-/** The store on LevelDB: batches, garbage collection, failures below it. */
+/** The store on LevelDB: batches, garbage collection, failures of LevelDB. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -65,7 +65,7 @@ async function reopen(): Promise<void> {
 async function bytesOf(path: string): Promise<number> {
   let bytes = 0;
   for (const name of await readdir(path)) {
-    // LevelDB deletes files at any moment.
+    // LevelDB may delete files at any moment.
     bytes += await stat(join(path, name)).then(
       ({ size }) => size,
       () => 0,
@@ -97,7 +97,7 @@ describe('a write', () => {
     expect(batches.map((batch) => batch.length)).toEqual([5 + 2 + 1]);
   });
 
-  it('without groups still writes, to show that the disk takes it', async () => {
+  it('without groups still writes, to show that the disk works', async () => {
     batches = [];
     await written(store, []);
     expect(batches.map((batch) => batch.length)).toEqual([1]);
@@ -129,7 +129,7 @@ describe('garbage', () => {
     ]);
   }
 
-  it('is deleted along with later writes, of any group, a bounded number each', async () => {
+  it('is deleted along with later writes of any group, a bounded number of keys in each', async () => {
     batches = [];
     await fillAndCompact();
     for (let index = 1; index <= 4; index += 1) await written(store, [append(2, [entry(index)])]);
@@ -149,7 +149,7 @@ describe('garbage', () => {
     expect((await store.load(1))?.entries).toEqual(entries(LONG - 9, LONG));
   });
 
-  it('of a log that a far newer snapshot replaced costs no more than its entries', async () => {
+  it('of a log that a far newer snapshot replaced takes no more deletions than it has entries', async () => {
     await written(store, [append(1, entries(1, 20), 20)]);
     batches = [];
     await written(store, [{ group: 1, entries: [], ...installing(snapshot(1_000_000_000_000, [chunk(1)])) }]);
@@ -161,7 +161,7 @@ describe('garbage', () => {
     expect((await store.load(1))?.entries).toEqual([entry(1_000_000_000_001)]);
   });
 
-  it('does not include entries above the end of the log until the base has passed them', async () => {
+  it('includes entries above the end of the log only when the base has passed them', async () => {
     await written(store, [append(1, entries(1, 20), 5)]);
     await written(store, [append(1, [entry(6, 2)], 5)]);
     await reopen();
@@ -191,7 +191,7 @@ describe('garbage', () => {
     expect(await store.load(1)).toMatchObject({ removed: true, hardState: { term: 2 } });
   });
 
-  it('of a removed group takes up no space on the disk for long, though nothing more is written', async () => {
+  it('of a removed group leaves the disk soon, even if nothing more is written', async () => {
     await store.close();
     store = await openStore(directory, IDENTITY, { ...options, writeBufferBytes: 256 << 10 });
     const data = chunk(1, 64 << 10);
@@ -200,7 +200,7 @@ describe('garbage', () => {
     }
     await written(store, [append(2, [entry(1)])]);
     const before = await bytesOf(directory);
-    // A part of it LevelDB may have in memory only.
+    // LevelDB may have a part of it in memory only.
     expect(before).toBeGreaterThan(4 << 20);
     await written(store, [
       { group: 1, placement: 1, remove: true, hardState: { term: 1, vote: 0, commit: 0 }, entries: [] },
@@ -212,7 +212,7 @@ describe('garbage', () => {
   });
 
   it.each([0, 1, 2, 9])(
-    'of a removed group spares the log of the next life, which begins after %i more writes',
+    "of a removed group is deleted without the group's new log, which begins after %i more writes",
     async (writes) => {
       await written(store, [append(1, entries(1, LONG), LONG)]);
       await written(store, [
@@ -250,7 +250,7 @@ describe('garbage', () => {
     await stage(12, 1);
     await stage(12, 2);
     await reopen();
-    // The same attempt again, while its leftovers are being deleted; this time it is shorter.
+    // The same attempt again, and shorter, while the leftovers of the first are being deleted.
     await stage(12, 0);
     await written(store, [{ group: 1, entries: [], snapshot: meta(12, [chunk(12)]) }]);
     await written(store, []);
@@ -261,7 +261,7 @@ describe('garbage', () => {
 });
 
 describe('a failing disk', () => {
-  it('is not asked again', async () => {
+  it('gets no further write', async () => {
     intercept = (_operations, done) =>
       queueMicrotask(() => done(new Error('IO error: No space left on device')));
     batches = [];
@@ -273,7 +273,7 @@ describe('a failing disk', () => {
     expect(batches.length).toBe(1);
   });
 
-  it('may have kept the write it reported as failed: the next start takes either', async () => {
+  it('may have kept the write it reported as failed: the next start accepts both', async () => {
     await written(store, [append(1, entries(1, 2))]);
     intercept = (operations, done) =>
       database.syncedBatch(operations, () => done(new Error('IO error: injected after the fact')));

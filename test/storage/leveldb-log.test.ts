@@ -9,7 +9,7 @@ import { scratch } from './fixtures.ts';
 const PAGE = 4096;
 
 let log: Buffer;
-/** Where each batch begins. */
+/** The position at which each batch begins. */
 let starts: number[];
 let lastStart: number;
 
@@ -73,7 +73,7 @@ describe('a log of LevelDB', () => {
     );
   });
 
-  it('is damaged if a batch in the middle is all zeros, which LevelDB passes over in silence', () => {
+  it('is damaged if a batch in the middle is all zeros, which LevelDB skips silently', () => {
     const at = starts[6] ?? 0;
     expect(inspectLog(Buffer.from(log).fill(0, at, starts[7]))).toEqual({ kind: 'damaged', at });
   });

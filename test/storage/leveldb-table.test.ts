@@ -7,7 +7,7 @@ import { inspectManifest } from '../../storage/leveldb-manifest.ts';
 import { damageInTable } from '../../storage/leveldb-table.ts';
 import { scratch } from './fixtures.ts';
 
-/** The last eight bytes of a footer are its magic number, and its handles seldom fill the rest. */
+/** The last eight bytes of a footer are its magic number, and its block handles seldom fill the rest. */
 const MAGIC_BYTES = 8;
 
 const tables = new Map<string, Buffer>();
@@ -21,7 +21,7 @@ beforeAll(async () => {
     compression: false,
     writeBufferSize: 64 << 10,
   });
-  // Tables of several levels: much is written over, and some is deleted.
+  // Tables of several levels: many values are overwritten, and some are deleted.
   for (let i = 0; i < 4_000; i += 1) {
     const key = Buffer.from(String(i % 700));
     if (i % 9 === 0) await level.del(key);
@@ -36,12 +36,12 @@ beforeAll(async () => {
 });
 
 describe('a table of LevelDB', () => {
-  it('is sound as it was written', () => {
+  it('is intact as it was written', () => {
     expect(tables.size).toBeGreaterThan(1);
     expect([...tables].filter(([, table]) => damageInTable(table) !== undefined)).toEqual([]);
   });
 
-  it('is damaged wherever a bit flips, but in the empty part of its footer', () => {
+  it('is damaged if any bit flips, except in the unused part of its footer', () => {
     for (const [name, table] of tables) {
       const end = table.length - 48;
       const places = Array.from({ length: 200 }, (_, i) => Math.floor((end * i) / 200));
@@ -61,7 +61,7 @@ describe('a table of LevelDB', () => {
 });
 
 describe('the MANIFEST', () => {
-  it('names the tables in use, whatever was made and deleted before', () => {
+  it('names the tables in use, also after others were made and deleted', () => {
     const numbers = [...tables.keys()].map((name) => Number.parseInt(name, 10));
     const { tables: inUse, oldest } = inspectManifest('MANIFEST-000001', manifest);
     // Tables that a compaction has just replaced may not be deleted yet.

@@ -36,7 +36,7 @@ describe('a crash', () => {
     expect(() => store.write([], () => {})).toThrow(/crashed/);
   });
 
-  it('keeps what was synced, and drops staged chunks', async () => {
+  it('keeps synced writes, and drops staged chunks', async () => {
     const disk = new Disk();
     const store = started(disk);
     store.write([append(1, entries(1, 2))], () => {});
@@ -51,7 +51,7 @@ describe('a crash', () => {
 });
 
 describe('disk()', () => {
-  it('is a copy: neither store sees what the other writes', async () => {
+  it('is a copy: neither store sees the writes of the other', async () => {
     const disk = new Disk();
     const store = started(disk);
     store.write([append(1, entries(1, 2))], () => {});
@@ -69,7 +69,7 @@ describe('failNextWrite()', () => {
   it.each([
     ['lost', 0],
     ['kept', 2],
-  ] as const)('latches; the failed write is %s', async (fate, found) => {
+  ] as const)('fails all later writes too; the failed write is %s', async (fate, found) => {
     const disk = new Disk();
     const store = started(disk);
     store.failNextWrite(new Error('EIO'), fate);

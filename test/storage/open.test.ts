@@ -1,4 +1,4 @@
-/** Which directories can be opened, and what bootstrap does to a directory. */
+/** Which directories can be opened, and which can be bootstrapped. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
@@ -50,7 +50,7 @@ describe('bootstrap', () => {
     },
   );
 
-  it('does not mind files that are not a database', async () => {
+  it('ignores files that are not a database', async () => {
     await mkdir(join(directory, 'lost+found'), { recursive: true });
     await bootstrapStore(directory, IDENTITY);
     expect(await readdir(directory)).toContain('lost+found');
@@ -62,10 +62,10 @@ describe('bootstrap', () => {
     await store.close();
   });
 
-  it('is repeated safely after it died at any step, and until then nothing opens', async () => {
+  it('can be repeated after it died at any step, and until then the directory does not open', async () => {
     await bootstrapStore(directory, IDENTITY);
     const files = (await readdir(directory)).filter((name) => name !== 'LOCK');
-    // Every prefix of the files, in any order: among them those that a power cut leaves.
+    // Each prefix of the list of files: a power cut may leave such a part of them.
     for (let kept = 0; kept <= files.length; kept += 1) {
       const partial = join(directory, '..', `partial-${kept}`);
       await mkdir(partial);
@@ -77,7 +77,7 @@ describe('bootstrap', () => {
     }
   });
 
-  it('leaves a directory empty enough if it died before its marker was in place', async () => {
+  it('can be repeated if it died before its marker was in place', async () => {
     await mkdir(directory, { recursive: true });
     await writeFile(join(directory, 'BOOTSTRAPPING.new'), '');
     await expect(openStore(directory, IDENTITY)).rejects.toMatchObject({ code: 'STORE_NOT_INITIALISED' });
@@ -112,7 +112,7 @@ describe('opening', () => {
       `1 (${'1'.repeat(32)}), 2 (${'2'.repeat(32)}), 3 (${'3'.repeat(32)})`,
     ],
     ['incarnation', { incarnation: 'f'.repeat(32) }, 'f'.repeat(32), '1'.repeat(32)],
-  ])('114: refuses a foreign %s and does not call it damage', async (field, difference, found, expected) => {
+  ])('114: refuses another %s and does not call it damage', async (field, difference, found, expected) => {
     await bootstrapStore(directory, { ...IDENTITY, ...difference });
     const refusal = await openStore(directory, IDENTITY).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: 'STORE_FOREIGN', field });
@@ -122,7 +122,7 @@ describe('opening', () => {
     expect(await readdir(directory)).not.toContain('DAMAGED');
   });
 
-  it('refuses while another store of this process has it open, by whatever path', async () => {
+  it('refuses while another store of this process has the directory open, by any path', async () => {
     const store = await createStore(directory);
     await symlink(directory, `${directory}-link`);
     for (const path of [directory, `${directory}-link`]) {
@@ -140,7 +140,7 @@ describe('opening', () => {
 
   it('does not take an error of the operating system for damage', async () => {
     await bootstrapStore(directory, IDENTITY);
-    // LevelDB cannot move LOG here, nor write one: as with missing permissions or no room.
+    // LevelDB cannot move or write LOG here, as with missing permissions or a full disk.
     await rm(join(directory, 'LOCK'));
     await mkdir(join(directory, 'LOCK'));
     await expect(openStore(directory, IDENTITY)).rejects.toBeInstanceOf(StoreOpenError);
@@ -163,7 +163,7 @@ describe('opening', () => {
     await (await openStore(directory, IDENTITY)).close();
   });
 
-  it('refuses an older copy of a directory that was stopped cleanly later', async () => {
+  it('refuses an older copy of a directory whose store was stopped cleanly later', async () => {
     const store = await createStore(directory);
     await written(store, [append(1, entries(1, 3))]);
     await store.close();
@@ -172,7 +172,7 @@ describe('opening', () => {
     const later = await openStore(directory, IDENTITY);
     await written(later, [append(1, entries(4, 9))]);
     await later.close();
-    // A backup of LevelDB's files alone; with FLOOR copied as well nothing on this disk could tell.
+    // A copy of LevelDB's files alone; with FLOOR copied as well, nothing on this disk could show it.
     await copyFile(join(directory, 'FLOOR'), join(backup, 'FLOOR'));
     await expect(openStore(backup, IDENTITY)).rejects.toMatchObject({ code: 'STORAGE_DAMAGED' });
   });
@@ -200,7 +200,7 @@ describe('another process', () => {
     return child;
   }
 
-  it('that has the database open, without our lock, is noticed by LevelDB', async () => {
+  it("that has the database open, without the store's lock, is noticed by LevelDB", async () => {
     await bootstrapStore(directory, IDENTITY);
     const script = `
       import { Level } from 'level';
@@ -215,9 +215,9 @@ describe('another process', () => {
   });
 
   it.runIf(process.platform === 'linux')(
-    'has a lock for each directory, and one for all its paths',
+    'is kept out by one lock for each directory, by any of its paths',
     async () => {
-      // As in containers that share a network: a directory at the path of another one.
+      // As in containers in one network namespace: another directory at the same path.
       const moved = `${directory}-moved`;
       const link = `${directory}-link`;
       await mkdir(directory, { recursive: true });
@@ -236,20 +236,23 @@ describe('another process', () => {
     },
   );
 
-  it.runIf(process.platform === 'linux')('that holds our lock keeps us from touching LevelDB', async () => {
-    await bootstrapStore(directory, IDENTITY);
-    const before = await readdir(directory);
-    const script = `
+  it.runIf(process.platform === 'linux')(
+    "that holds the store's lock keeps this one from opening LevelDB",
+    async () => {
+      await bootstrapStore(directory, IDENTITY);
+      const before = await readdir(directory);
+      const script = `
       import { createServer } from 'node:net';
       createServer().listen({ path: '\\0' + process.argv[1] }, () => console.log('locked'));`;
-    const name = await lockName(directory);
-    const child = await startHolder(script, name.slice(1));
-    await expect(openStore(directory, IDENTITY)).rejects.toMatchObject({ code: 'STORE_LOCKED' });
-    expect(await readdir(directory)).toEqual(before);
-    // The kernel frees the lock with the process.
-    await stop(child);
-    const lock = await lockDirectory(directory);
-    await lock.release();
-    await (await openStore(directory, IDENTITY)).close();
-  });
+      const name = await lockName(directory);
+      const child = await startHolder(script, name.slice(1));
+      await expect(openStore(directory, IDENTITY)).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+      expect(await readdir(directory)).toEqual(before);
+      // The kernel frees the lock when the process ends.
+      await stop(child);
+      const lock = await lockDirectory(directory);
+      await lock.release();
+      await (await openStore(directory, IDENTITY)).close();
+    },
+  );
 });

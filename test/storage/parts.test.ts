@@ -1,4 +1,4 @@
-/** The small parts of storage that make decisions of their own. */
+/** The small modules of storage: keys, group records, digests, the log index and free space. */
 import { tmpdir } from 'node:os';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -81,7 +81,7 @@ describe('a group record', () => {
 });
 
 describe('the digest', () => {
-  it('does not depend on the order, and forgets what is removed', () => {
+  it('does not depend on the order, and forgets removed records', () => {
     const [a, b] = [recordHash(1, 10, 0xdead_beef), recordHash(2, 10, 0x0bad_cafe)];
     expect(combine(combine(EMPTY_DIGEST, a), b)).toEqual(combine(combine(EMPTY_DIGEST, b), a));
     expect(combine(combine(combine(EMPTY_DIGEST, a), b), a)).toEqual(b);

@@ -11,7 +11,7 @@ export interface TestedStore extends LogStore {
 /** How to make, restart and break one kind of store. */
 export interface StoreHarness<S extends TestedStore = TestedStore> {
   open(): Promise<S>;
-  /** Closes the store and opens what it left. */
+  /** Closes the store and opens its files again. */
   restart(store: S): Promise<S>;
   /** Makes the next write of the open store fail. */
   failNextWrite(store: S): void;

@@ -29,7 +29,8 @@ function maskedCrc(bytes: Uint8Array): number {
 }
 
 /**
- * The beginning of a batch in LevelDB's log, as a client could plant it: type 1 is a whole record, 2 the first part.
+ * The beginning of a batch in LevelDB's log, as a client could write it into a user id: type 1 is a whole record, 2 the
+ * first part.
  */
 function fragment(type: number, data: Uint8Array): Buffer {
   const bytes = Buffer.alloc(7 + data.length);
@@ -40,14 +41,14 @@ function fragment(type: number, data: Uint8Array): Buffer {
   return bytes;
 }
 
-/** An entry full of names that each look like a batch of LevelDB. */
+/** An entry full of user ids that each have the bytes of a batch of LevelDB. */
 function planted(index: number, bytes: number): Entry {
   const names: Buffer[] = [];
   for (let i = 0; i * 20 < bytes; i += 1) names.push(fragment(1, Buffer.from(`forged ${i}`.slice(0, 12))));
   return { index, term: 1, timeMillis: index * 10, kind: 'command', data: Buffer.concat(names) };
 }
 
-describe('a user id that looks like a batch of LevelDB', () => {
+describe('a user id with the bytes of a batch of LevelDB', () => {
   let directory: string;
   let remove: () => Promise<void>;
   let log: Buffer;
@@ -68,7 +69,7 @@ describe('a user id that looks like a batch of LevelDB', () => {
   });
   afterAll(() => remove());
 
-  it('does not make a torn write look like damage, wherever it is torn', () => {
+  it('does not make the store take a torn write for damage, torn at any byte', () => {
     const conditions = new Set<string>();
     for (let end = lastBatch + 1; end < log.length; end += 1) {
       for (const torn of [log.subarray(0, end), Buffer.from(log).fill(0, end)]) {
@@ -78,7 +79,7 @@ describe('a user id that looks like a batch of LevelDB', () => {
     expect([...conditions]).toEqual([JSON.stringify({ kind: 'torn', at: lastBatch })]);
   });
 
-  it('does not either if a sector of the torn write is missing and the rest is there', () => {
+  it('does not make the store take it for damage if only a sector of the torn write is missing', () => {
     for (let from = lastBatch; from < log.length; from += SECTOR) {
       const damaged = Buffer.from(log).fill(0, from, Math.min(from + SECTOR, log.length));
       expect(inspectLog(damaged)).toEqual({ kind: 'torn', at: lastBatch });
@@ -100,7 +101,7 @@ describe('a user id that looks like a batch of LevelDB', () => {
     }
   });
 
-  it('does not make damage look like a torn write', () => {
+  it('does not make the store take damage for a torn write', () => {
     for (let at = 20; at < lastBatch; at += 211) {
       const damaged = Buffer.from(log);
       damaged[at] = (damaged[at] ?? 0) ^ 4;
@@ -110,7 +111,7 @@ describe('a user id that looks like a batch of LevelDB', () => {
 });
 
 describe('a log whose last batch is torn', () => {
-  it('is no damage at the next start either, though the one that dropped that batch ended before it wrote anything', async () => {
+  it('is no damage at the next start either, even if the start that dropped the batch ended before its first write', async () => {
     const { directory: root, remove } = await scratch();
     onTestFinished(remove);
     const [live, killed] = [join(root, 'live'), join(root, 'killed')];
@@ -146,11 +147,11 @@ async function logsOf(directory: string): Promise<string[]> {
 describe('a MANIFEST whose last edit is torn', () => {
   let root: string;
   let remove: () => Promise<void>;
-  /** All files that may be there while LevelDB makes a table of its log: those before and those after. */
+  /** All files that may exist while LevelDB turns its log into a table: those before and those after. */
   let both: string;
   let manifest: string;
   let whole: Buffer;
-  /** Where the last edit begins. */
+  /** The position at which the last edit begins. */
   let edit: number;
   let count: number;
 
@@ -168,8 +169,8 @@ describe('a MANIFEST whose last edit is torn', () => {
       await copyAsAfterCrash(live, before);
       await written(store, [append(1, entries(count, count, 1, 20_000))]);
       if ((await logsOf(live)).join() === logs.join()) continue;
-      // LevelDB has begun with a new log, and now makes a table of the one before, which may take its time; then it
-      // deletes that one.
+      // LevelDB has begun a new log, and now turns the old one into a table, which may take long; then it
+      // deletes the old log.
       while ((await logsOf(live)).some((log) => logs.includes(log))) await delay(5);
       whole = await readFile(join(live, manifest));
     }
@@ -206,15 +207,15 @@ describe('a MANIFEST whose last edit is torn', () => {
     for (let end = edit; end < whole.length; end += 5) expect(await openedWith(tornAt(end))).toBe(count);
   });
 
-  it('is no damage if the log that it would have named was not there yet', async () => {
-    // Enough of the edit to read a number from, which is that of a log whose directory entry was not synced.
+  it('is no damage if the log that it would have named did not exist yet', async () => {
+    // Enough of the edit to read a number from: that of a log whose directory entry was not synced.
     const opened = await openedWith(whole.subarray(0, edit + 12), async (copy) => {
       await rm(join(copy, (await logsOf(copy)).at(-1) ?? ''));
     });
     expect(opened).toBe(count - 1);
   });
 
-  it('is damage if what it replaced is gone, for then it had been synced', async () => {
+  it('is damage if the files it replaced are deleted, because then it had been synced', async () => {
     const opening = openedWith(whole.subarray(0, whole.length - 3), async (copy) => {
       await rm(join(copy, (await logsOf(copy))[0] ?? ''));
     });

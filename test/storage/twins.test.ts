@@ -143,7 +143,7 @@ class Twins {
     }));
   }
 
-  /** The next chunk of what is staged, or the first of a snapshot within the log, or beyond it. */
+  /** The next chunk of the staged snapshot, or the first chunk of one within the log or beyond it. */
   #stage(group: number, stored: StoredGroup | undefined, staged: Staged | undefined): GroupWrite | undefined {
     const chunks = [chunk(this.#random(250), 1 + this.#random(30)), chunk(7, 3)].slice(this.#random(2));
     const floor = Math.max(stored?.snapshot?.index ?? 0, stored?.hardState.commit ?? 0);
@@ -174,7 +174,7 @@ function positionOf({ index, term, timeMillis }: Entry): { index: number; term: 
   return { index, term, timeMillis };
 }
 
-it('both stores contain the same, whatever is written, deleted and lost', async () => {
+it('both stores contain the same after random writes, deletions and losses', async () => {
   let steps = 0;
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const twins = new Twins(seed);

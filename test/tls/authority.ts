@@ -15,7 +15,7 @@ const DAY_MILLIS = 86_400_000;
 
 export interface IssuedFor extends NodeName {
   readonly hosts?: readonly string[];
-  /** How long ago it was issued. */
+  /** The age of the certificate. */
   readonly agoMillis?: number;
   readonly days?: number;
 }
@@ -48,11 +48,11 @@ export class Authority {
     return { ca: this.caFile, ...nodeFiles(this.directory, name.nodeId) };
   }
 
-  /** For a node that shows the certificate of `issued`; `name` is the node it takes itself for. */
+  /** The TLS settings of a node with the certificate of `issued`; `name` is the node that it claims to be. */
   async peer(name: NodeName, issued: IssuedFor = name): Promise<PeerTls> {
     const files = await this.issue(issued);
     const logger = pino({ level: 'silent' });
-    // A node would not start with such a certificate; one that expires later is treated the same by its peers.
+    // A node would not start with such a certificate; peers treat one that expires later the same way.
     const wallMillis = (): number => Date.now() - (issued.agoMillis ?? 0);
     return { name, credentials: await LiveCredentials.open({ setting: 'tls', files, logger, wallMillis }) };
   }

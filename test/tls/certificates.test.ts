@@ -1,6 +1,7 @@
 /**
- * The checks of a node's certificate files before it starts, with errors that name the file; and which node a
- * certificate is for.
+ * The checks of a node's certificate files before it starts, with errors that name the file; and the node in the name
+ * of a
+ * certificate.
  */
 import { X509Certificate } from 'node:crypto';
 import { copyFile, readFile, stat, writeFile } from 'node:fs/promises';
@@ -35,7 +36,7 @@ async function refusalOf(files: CredentialFiles, nowMillis = Date.now()): Promis
 
 describe('the name of a node', () => {
   it.each(['a', 'a, URI:quorate:b/2', 'ä/%2F"\\', 'x'.repeat(128)])(
-    'is read as it was written: %s',
+    'is decoded as it was encoded: %s',
     (clusterId) => {
       const uri = nodeUri({ clusterId, nodeId: 3 });
       expect(nodeNameIn(`DNS:a.b, URI:${uri}, IP Address:10.0.0.1`)).toEqual({ clusterId, nodeId: 3 });
@@ -54,13 +55,13 @@ describe('the name of a node', () => {
     'URI:quorate:%zz/1',
     'URI:quorate:c/1/2',
     'URI:http://quorate:c/1',
-  ])('is none in %s', (names) => {
+  ])('is not found in %s', (names) => {
     expect(nodeNameIn(names)).toBeUndefined();
   });
 });
 
 describe('a certificate that was issued', () => {
-  it('is for its node and hosts, as a server and a client, for as long as was said', async () => {
+  it('is for its node and hosts, as a server and a client, for the requested time', async () => {
     const { cert, key } = await ours.issue({ ...node, hosts: ['10.0.0.1', '::1', 'a.example'], days: 30 });
     const issued = new X509Certificate(await readFile(cert));
     expect(nodeNameIn(issued.subjectAltName)).toEqual(node);
@@ -81,18 +82,18 @@ describe('a certificate that was issued', () => {
     expect(until).toBe(Date.parse(new X509Certificate(ours.ca.cert).validTo));
   });
 
-  it('comes of a CA whose key is its owner’s alone, and never replaced', async () => {
+  it('is signed by a CA whose key only its owner can read, and which is never replaced', async () => {
     expect((await stat(join(ours.directory, 'ca', 'ca.key'))).mode & 0o777).toBe(0o600);
     await expect(storeAuthority(ours.directory, foreign.ca)).rejects.toThrow(/ca\.key is there already/);
   });
 });
 
 describe('the files of a node', () => {
-  it('are accepted when they are right', async () => {
+  it('are accepted when they are valid', async () => {
     expect(await refusalOf(await ours.issue(node))).toBe('accepted');
   });
 
-  it('must be there, and PEM', async () => {
+  it('must exist and be PEM', async () => {
     const files = await ours.issue(node);
     expect(await refusalOf({ ...files, key: '/none.key' })).toBe('tls.key (/none.key) is not there');
     const empty = join(ours.directory, 'empty');

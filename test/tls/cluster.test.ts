@@ -1,5 +1,6 @@
 /**
- * Three processes that use TLS between each other and with clients: clients notice nothing, and strangers cannot do
+ * Three processes that use TLS between each other and with clients: clients notice no difference, and clients without
+ * certificates cannot do
  * anything.
  */
 import type { X509Certificate } from 'node:crypto';
@@ -11,9 +12,8 @@ import { connect, type TLSSocket } from 'node:tls';
 import { credentials, status } from '@grpc/grpc-js';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { listenerUrl } from '../../src/cli/listener-url.ts';
+import { listenerUrl, nodeFetch } from '../../src/cli/node-fetch.ts';
 import { makeNodeCertificate } from '../../src/cli/make-certificates.ts';
-import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
 import { VERSIONS } from '../../src/api/versions.ts';
 import { encodeHello } from '../../src/wire/hello.ts';
@@ -26,7 +26,7 @@ import { HOST } from './authority.ts';
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;
 const ANSWER_MILLIS_MAX = 60_000;
 const TEST_MILLIS_MAX = 240_000;
-/** The pause of a client between two handshakes. The test checks whether they fail, not how many are possible. */
+/** The pause of a client between two handshakes. The test checks if handshakes fail, not how many are possible. */
 const PAUSE_MILLIS = 20;
 let cluster: TestCluster;
 const sockets: Socket[] = [];
@@ -59,7 +59,7 @@ async function askOnce(id: number): Promise<number> {
   return answer.status;
 }
 
-/** A node that stalled for seconds breaks handshakes that were started before: undefined, try again. */
+/** A node that stalled for seconds breaks handshakes in progress: undefined, and the caller tries again. */
 async function unlessHungUp<T>(asked: Promise<T>): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
@@ -73,7 +73,7 @@ async function expectGranted(id: number): Promise<void> {
   );
 }
 
-/** The certificate that the HTTP listener shows now. */
+/** The certificate that the HTTP listener uses now. */
 async function certificateAt(id: number): Promise<X509Certificate | undefined> {
   return new Promise((resolve, reject) => {
     const socket: TLSSocket = connect({ ...addressOf(id, 'http'), rejectUnauthorized: false }, () => {
@@ -109,7 +109,7 @@ describe('a cluster with certificates everywhere', () => {
     for (const id of cluster.ids) await expectGranted(id);
     const redis = await redisAt(2);
     let users = 0;
-    const answer = await eventually('somebody decides', async () => {
+    const answer = await eventually('a node decides', async () => {
       // A request that was not decided may have been counted, so the test goes on with another user.
       users += 1;
       const asked = redis.call('ALLOW', `bob${users}`) as Promise<readonly unknown[]>;
@@ -123,7 +123,7 @@ describe('a cluster with certificates everywhere', () => {
     expect(answer.slice(0, 3)).toEqual([1, RULE.limit, RULE.limit - 1]);
   });
 
-  it('answers gateways that trust it, and nobody who speaks plainly', async () => {
+  it('answers gateways that trust it, and no client without TLS', async () => {
     const ca = await readFile(join(cluster.directory, 'certs', 'ca.crt'));
     const { port } = addressOf(3, 'grpc');
     const [trusting, ...others] = [
@@ -143,7 +143,7 @@ describe('a cluster with certificates everywhere', () => {
     expect(answers.map(({ code }) => code)).toEqual([status.UNAVAILABLE, status.UNAVAILABLE]);
   });
 
-  it('tells Prometheus when its certificate expires', async () => {
+  it('reports to Prometheus when its certificate expires', async () => {
     const url = new URL('/metrics', listenerUrl({ http: addressOf(1, 'http') }, cluster.config.tls));
     const text = await eventually('its metrics', () =>
       unlessHungUp(
@@ -155,13 +155,13 @@ describe('a cluster with certificates everywhere', () => {
     expect(Number(reported?.[1]) * 1_000).toBe(Date.parse(validTo));
   });
 
-  it('speaks with nobody who speaks plainly', async () => {
+  it('answers no client without TLS', async () => {
     const { port } = addressOf(1, 'http');
     await expect(fetch(`http://${HOST}:${port}/healthz`)).rejects.toThrow('fetch failed');
   });
 
   it(
-    'goes on without a node, and takes it back',
+    'goes on without a node, and accepts it again',
     async () => {
       await cluster.kill(2);
       await expectGranted(1);
@@ -173,7 +173,7 @@ describe('a cluster with certificates everywhere', () => {
   );
 
   it.runIf(IS_LONG)(
-    'takes new certificates under load, without an error of any client',
+    'accepts new certificates under load, without an error of any client',
     async () => {
       const before = await Promise.all(cluster.ids.map(serialAt));
       const redis = await redisAt(1);
@@ -213,7 +213,7 @@ describe('a cluster with certificates everywhere', () => {
   );
 
   it(
-    'is not moved by what strangers forge',
+    'is not affected by forged frames',
     async () => {
       const before = await cluster.ready();
       const { clusterId, founders } = cluster.config;
@@ -239,7 +239,7 @@ describe('a cluster with certificates everywhere', () => {
           for (const socket of [plain, secure]) socket.once('close', () => (closedCount += 1));
         }
       }
-      await eventually('all are hung up on', () =>
+      await eventually('all are disconnected', () =>
         closedCount === 20 * 2 * forged.length ? true : undefined,
       );
       // On a busy machine, other nodes may not have heard from a node for a while.
@@ -248,7 +248,7 @@ describe('a cluster with certificates everywhere', () => {
         before.nodes.map(({ id, up }) => ({ id, up })),
       );
       expect(after.version).toBe(before.version);
-      await eventually('node 1 has written of it', async () =>
+      await eventually('node 1 has logged it', async () =>
         (await logOf(1)).includes('refused a connection on the peer port') ? true : undefined,
       );
       expect(await logOf(1)).not.toContain('PRIVATE KEY');
@@ -272,7 +272,7 @@ describe('a cluster with certificates everywhere', () => {
   );
 
   it.runIf(IS_LONG)(
-    'takes a node back while 500 idle connections are at the peer port of each',
+    'accepts a node again while each peer port has 500 idle connections',
     async () => {
       await cluster.kill(3);
       let openCount = 0;

@@ -1,4 +1,4 @@
-/** Where a node may listen, and what it logs about that. */
+/** The addresses on which a node may listen, and the log lines about them. */
 import { describe, expect, it } from 'vitest';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { exposureOf, isLoopback } from '../../src/tls/exposure.ts';
@@ -22,7 +22,7 @@ describe('an address', () => {
     expect(isLoopback(host)).toBe(true);
   });
   it.each(['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.example', '1127.0.0.1', 'localhost.example', '::2'])(
-    'is not: %s',
+    'is not loopback: %s',
     (host) => {
       expect(isLoopback(host)).toBe(false);
     },
@@ -30,7 +30,7 @@ describe('an address', () => {
 });
 
 describe('a node', () => {
-  it('says on loopback without TLS that it is open', () => {
+  it('logs, on loopback without TLS, that it is open', () => {
     expect(exposureOf(at(LOCAL, LOCAL, LOCAL), { tls: undefined, hasTokens: true }, false)).toMatch(
       /open to every program on this machine/,
     );
@@ -59,14 +59,17 @@ describe('a node', () => {
       PEERS,
       /its resp address \[::\]:3 needs TLS \(`tls` with `listeners`.*--insecure/,
     ],
-  ] as const)('does not start with a bare %s address, unless it is told to', (_, node, tls, message) => {
-    expect(() => exposureOf(node, { tls, hasTokens: true }, false)).toThrow(message);
-    expect(exposureOf(node, { tls, hasTokens: true }, true)).toMatch(/^--insecure: anybody who reaches it/);
-    expect(exposureOf(node, { tls: ALL, hasTokens: true }, false)).toBeUndefined();
-  });
+  ] as const)(
+    'does not start with an unprotected %s address, unless the configuration allows it',
+    (_, node, tls, message) => {
+      expect(() => exposureOf(node, { tls, hasTokens: true }, false)).toThrow(message);
+      expect(exposureOf(node, { tls, hasTokens: true }, true)).toMatch(/^--insecure: anybody who reaches it/);
+      expect(exposureOf(node, { tls: ALL, hasTokens: true }, false)).toBeUndefined();
+    },
+  );
 });
 
-it('a node does not let in everybody who speaks TLS where other machines can come', () => {
+it('does not accept TLS clients without tokens on an address for other machines', () => {
   const node = at('10.0.0.4', '10.0.0.4', LOCAL);
   const has = { tls: ALL, hasTokens: false };
   expect(() => exposureOf(node, has, false)).toThrow(

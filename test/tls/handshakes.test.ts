@@ -1,4 +1,4 @@
-/** Handshakes that strangers start and do not finish. */
+/** Handshakes that clients start and do not finish. */
 import { connect as connectPlainly, type Socket } from 'node:net';
 import { connect, createServer, type Server } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -58,12 +58,12 @@ async function idle(handshakes: Handshakes, expectedCount: number): Promise<Idle
   return opened;
 }
 
-it('are bounded in number: with one too many the oldest goes', async () => {
+it('are bounded in number: beyond it the oldest is broken', async () => {
   const handshakes = bounded(2, 600_000);
   const first = await idle(handshakes, 1);
   const second = await idle(handshakes, 2);
   const third = await idle(handshakes, 2);
-  await until('the first is hung up on', () => first.isClosed);
+  await until('the first is disconnected', () => first.isClosed);
   expect([second.isClosed, third.isClosed]).toEqual([false, false]);
   expect(failures).toEqual(['more than 2 at a time: the oldest is broken']);
 });
@@ -74,12 +74,12 @@ it('are bounded in time', async () => {
   late.on('error', () => {}).resume();
   let isClosed = false;
   late.once('close', () => (isClosed = true));
-  await until('it is hung up on', () => isClosed);
+  await until('it is disconnected', () => isClosed);
   expect(failures).toEqual(['not finished within 50 ms']);
   expect(handshakes.count).toBe(0);
 });
 
-it('count no more when they are done, given up, or end with the server', async () => {
+it('do not count any more when they are done, given up, or end with the server', async () => {
   const handshakes = bounded(10, 600_000);
   const client = connect({ host: HOST, port, rejectUnauthorized: false });
   client.on('error', () => {});
@@ -91,7 +91,7 @@ it('count no more when they are done, given up, or end with the server', async (
   await until('it is forgotten', () => handshakes.count === 0);
   const last = await idle(handshakes, 1);
   handshakes.close();
-  await until('it is hung up on', () => last.isClosed);
+  await until('it is disconnected', () => last.isClosed);
   expect(handshakes.count).toBe(0);
   expect(client.destroyed).toBe(false);
 });

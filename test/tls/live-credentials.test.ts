@@ -62,6 +62,12 @@ describe('a new certificate', () => {
     expect(live.current.cert).toBe(await certificateInFile());
   });
 
+  it('that is the same as before is not logged as a new one', async () => {
+    await live.check({ isUrgent: true });
+    expect(lines.map(({ msg }) => msg)).toEqual(['the certificate files were read again: nothing changed']);
+    expect(replacedCount).toBe(0);
+  });
+
   it('is not read while its files are being replaced', async () => {
     const before = { key: join(authority.directory, 'new.key'), cert: join(authority.directory, 'new.crt') };
     const old = { key: `${before.key}.old`, cert: `${before.cert}.old` };
@@ -79,7 +85,7 @@ describe('a new certificate', () => {
     expect(live.current.cert).toBe(await certificateInFile());
   });
 
-  it('that is not valid leaves the previous one in force, is logged once, and the log has nothing of the key', async () => {
+  it('that is not valid leaves the previous one in force, and is logged once, without any of the key', async () => {
     const { cert } = live.current;
     const key = await readFile(files.key, 'latin1');
     await writeFile(files.cert, 'broken');

@@ -1,4 +1,4 @@
-/** Which certificate files a node opens for the settings in cluster.json. */
+/** The certificate files that a node opens for the settings in cluster.json. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -27,14 +27,14 @@ async function opened(settings: TlsSettings): Promise<NodeTls> {
 }
 
 describe('a node', () => {
-  it('finds its files relative to the folder of cluster.json, and shows the same certificate at its API listeners', async () => {
+  it('finds its files relative to the folder of cluster.json, and uses the same certificate for its API listeners', async () => {
     const { peers, listeners } = await opened(OWN_TLS_SETTINGS);
     const own = await readFile(join(authority.directory, 'certs', 'node-12.crt'), 'latin1');
     expect(peers.credentials.current.cert).toBe(own);
     expect(listeners?.current.cert).toBe(own);
   });
 
-  it('shows another certificate at its doors, of whatever name, or none', async () => {
+  it('may use another certificate of any name for its API listeners, or none', async () => {
     const { listeners: _, ...plain } = OWN_TLS_SETTINGS;
     expect((await opened(plain)).listeners).toBeUndefined();
     const other = { cert: join(authority.directory, 'certs', 'node-13.crt'), key: 'certs/node-13.key' };

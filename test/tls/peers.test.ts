@@ -1,4 +1,4 @@
-/** TLS connections between nodes: who may connect, whom a node connects to, and what strangers cannot do. */
+/** TLS connections between nodes: which connections a node accepts and opens, and which it refuses. */
 import { connect as connectPlainly, type Socket } from 'node:net';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -35,7 +35,7 @@ async function pair(): Promise<{ a: Peer; b: Peer }> {
   return { a, b };
 }
 
-/** Shows a certificate, trusts everybody, and sends at once what an accepted peer would send. */
+/** A client with a certificate that trusts every server, and sends at once the frames of an accepted peer. */
 class Stranger {
   readonly socket: Socket;
   isClosed = false;
@@ -58,12 +58,12 @@ class Stranger {
   }
 
   async closed(): Promise<void> {
-    await until('the stranger is hung up on', () => this.isClosed);
+    await until('the client is disconnected', () => this.isClosed);
   }
 }
 
 describe('two nodes with certificates of one CA', () => {
-  it('are connected, and what they send arrives whole', async () => {
+  it('are connected, and their frames arrive complete', async () => {
     const { a, b } = await pair();
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
     const text = 'x'.repeat(300_000);
@@ -79,7 +79,7 @@ describe('a node that listens with a certificate', () => {
   let node: Peer;
   let tls: PeerTls;
   let port: number;
-  /** The certificate of node 2, which this node knows and which is not running. */
+  /** The certificate of node 2, which node 1 knows and which is not running. */
   let second: PeerAddress;
   const parsed = vi.spyOn(FrameDecoder.prototype, 'push');
   const forged = [helloFrame(2, 1), frameOf('change', 'x'), frameOf('requests', 'x')];
@@ -99,21 +99,18 @@ describe('a node that listens with a certificate', () => {
 
   const refused: [string, () => Promise<PeerTls | undefined>][] = [
     ['without a certificate', async () => undefined],
-    ["with one of a foreign CA's", () => foreign.peer(two)],
-    ["with another cluster's of the same CA", () => ours.peer({ clusterId: 'cluster-b', nodeId: 2 })],
-    [
-      'with one that expired',
-      () => ours.peer(two, { ...two, agoMillis: 2 * DAY_MILLIS } satisfies IssuedFor),
-    ],
+    ['with one of a foreign CA', () => foreign.peer(two)],
+    ['with one for another cluster of the same CA', () => ours.peer({ clusterId: 'cluster-b', nodeId: 2 })],
+    ['with an expired one', () => ours.peer(two, { ...two, agoMillis: 2 * DAY_MILLIS } satisfies IssuedFor)],
   ];
-  it.each(refused)('reads no frame of a stranger %s', async (_, tls) => {
+  it.each(refused)('reads no frame of a client %s', async (_, tls) => {
     const stranger = new Stranger(port, await tls(), forged);
     await stranger.closed();
     expect(parsed).not.toHaveBeenCalled();
     expect(node.events).toEqual([]);
   });
 
-  it('trusts nobody else when its certificate was replaced', async () => {
+  it('trusts the same nodes when its certificate was replaced', async () => {
     await ours.issue(one);
     await tls.credentials.check({ isUrgent: true });
     const stranger = new Stranger(port, await foreign.peer(two), forged);
@@ -126,7 +123,7 @@ describe('a node that listens with a certificate', () => {
     peer.socket.destroy();
   });
 
-  it('reads no frame of a stranger who speaks plainly', async () => {
+  it('reads no frame of a client without TLS', async () => {
     const socket = connectPlainly({ host: HOST, port });
     socket.on('error', () => {});
     cleanup.add(() => socket.destroy());
@@ -134,19 +131,19 @@ describe('a node that listens with a certificate', () => {
     socket.once('close', () => (isClosed = true));
     for (const bytes of forged) socket.write(bytes);
     socket.resume();
-    await until('it is hung up on', () => isClosed);
+    await until('it is disconnected', () => isClosed);
     expect(parsed).not.toHaveBeenCalled();
     expect(node.events).toEqual([]);
   });
 
-  it('believes no hello that names another node than the certificate', async () => {
+  it('accepts no hello that names another node than the certificate', async () => {
     const stranger = new Stranger(port, await ours.peer({ clusterId: CLUSTER, nodeId: 3 }), forged);
     await stranger.closed();
     expect(node.events).toEqual([]);
     expect(node.frames).toEqual([]);
   });
 
-  it('hears who shows the certificate of the node that it says it is', async () => {
+  it('accepts a client with the certificate of the node in its hello', async () => {
     const says = [helloFrame(2, 1), frameOf('requests', 'mine')];
     const { socket } = new Stranger(port, await ours.peer(two), says);
     await until('node 1 hears it', () => node.textsFrom(2).includes('mine'));
@@ -155,7 +152,7 @@ describe('a node that listens with a certificate', () => {
     await until('node 1 misses it', () => node.count('lost 2') === 1);
   });
 
-  it('lets a node in while 500 connections say nothing', async () => {
+  it('accepts a node while 500 connections are silent', async () => {
     const idle = Array.from({ length: 500 }, () => connectPlainly({ host: HOST, port }));
     let openCount = 0;
     for (const socket of idle) {
@@ -184,7 +181,7 @@ describe('a node that dials', () => {
     ["another cluster's", () => ours.peer({ clusterId: 'cluster-b', nodeId: 2 })],
     ['an expired one', () => ours.peer(two, { ...two, agoMillis: 2 * DAY_MILLIS })],
   ];
-  it.each(wrong)('says nothing to who answers with %s certificate', async (_, tls) => {
+  it.each(wrong)('sends nothing to a server with %s certificate', async (_, tls) => {
     const { cert, key } = (await tls()).credentials.current;
     let bytesCount = 0;
     let closedCount = 0;
@@ -206,7 +203,7 @@ describe('a node that dials', () => {
       [2, address],
     ]);
     await Peer.start(cleanup, 1, peers, { tls: await ours.peer(one) });
-    await until('it tried more than once', () => closedCount >= 2);
+    await until('node 1 tried more than once', () => closedCount >= 2);
     expect(bytesCount).toBe(0);
   });
 });

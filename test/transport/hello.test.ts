@@ -1,4 +1,6 @@
-/** Tests the handshake: the dialler introduces itself, and the answer is a welcome or a refusal with its reason. */
+/**
+ * Tests the handshake: the dialling node introduces itself, and the answer is a welcome or a refusal with its reason.
+ */
 import { describe, expect, it } from 'vitest';
 import { VERSIONS } from '../../src/api/versions.ts';
 import { encodeWelcome } from '../../src/wire/hello.ts';
@@ -8,7 +10,7 @@ import { until } from './wait.ts';
 const cleanup = cleanupAfterEach();
 
 describe('a peer', () => {
-  it('is found at the right one of several addresses, whatever answers at the others', async () => {
+  it('is found at the right one of several addresses, even if other servers answer at the others', async () => {
     const [one, two, three, nobody] = await addresses();
     const stranger = await Peer.start(cleanup, 3, new Map([[3, three]]));
     const b = await Peer.start(cleanup, 2, new Map([[2, two]]));
@@ -46,7 +48,7 @@ describe('a peer', () => {
         [2, moved],
       ]),
     );
-    await until('node 1 lost it', () => a.count('disconnected 2') === 1);
+    await until('node 1 lost the connection', () => a.count('disconnected 2') === 1);
     await a.connectedTo(2);
     expect(a.send(2, 'there')).toBe(true);
     await until('it is heard', () => again.textsFrom(1).includes('there'));
@@ -63,38 +65,38 @@ describe('a peer', () => {
     a.gate.recorded.set(2, 'another');
     await a.transport.start(a.handlers);
     await Peer.start(cleanup, 2, peers);
-    await until('it was tried', () => a.count('refused by 2: wrongTarget') > 0);
+    await until('node 1 has tried it', () => a.count('refused by 2: wrongTarget') > 0);
     expect(a.count('connected 2')).toBe(0);
     expect(a.transport.isConnected(2)).toBe(false);
     a.gate.recorded.set(2, incarnationOf(2));
     a.transport.setPeers(listed(peers));
-    await until('it is the right one after all', () => a.transport.isConnected(2));
+    await until('it has the right database again', () => a.transport.isConnected(2));
   });
 
   it('that turns out to have another database than the recorded one is disconnected', async () => {
     const { a, b } = await pair();
     a.gate.recorded.set(2, 'another');
     a.transport.recheck();
-    await until('node 1 has left it', () => a.count('disconnected 2') === 1);
-    await until('it is not the one', () => a.count('refused by 2: wrongTarget') > 0);
-    // What node 2 sends is another connection, and node 1 judges it by itself.
+    await until('node 1 has disconnected from it', () => a.count('disconnected 2') === 1);
+    await until('node 1 is refused', () => a.count('refused by 2: wrongTarget') > 0);
+    // Node 2 sends on another connection, which node 1 judges separately.
     expect(b.transport.isConnected(1)).toBe(true);
   });
 
-  it('that is not admitted any more gets the reason on its connection, and is not heard any more', async () => {
+  it('that is not admitted any more gets the reason on its connection, and its frames are not accepted any more', async () => {
     const { a, b } = await pair();
     a.gate.unwelcome.set(2, 'otherIncarnation');
     a.transport.recheck();
-    await until('it was told', () => b.count('refused by 1: otherIncarnation') === 1);
+    await until('it has the reason', () => b.count('refused by 1: otherIncarnation') === 1);
     await until('it is not connected', () => !b.transport.isConnected(1));
     expect(b.count('disconnected 1')).toBe(1);
-    await until('node 1 counts it as gone', () => a.count('lost 2') === 1);
+    await until('node 1 counts it as lost', () => a.count('lost 2') === 1);
     expect(b.send(1, 'x')).toBe(false);
     a.transport.recheck();
     expect(b.count('refused by 1: otherIncarnation')).toBe(1);
   });
 
-  it('that leaves dials nobody any more', async () => {
+  it('that leaves does not dial any more', async () => {
     const { a, b } = await pair();
     a.transport.leave();
     await until('node 2 lost it', () => b.count('lost 1') === 1);
@@ -104,7 +106,7 @@ describe('a peer', () => {
     expect(a.count('connected 2')).toBe(1);
   });
 
-  it('that says welcome after another database was recorded is refused', async () => {
+  it('that sends its welcome after another database was recorded is refused', async () => {
     const slow = await RawServer.start(cleanup, () => {}, { isPolite: false });
     const [one] = await addresses();
     const a = await Peer.start(

@@ -1,4 +1,4 @@
-/** Tests peers with host names: a name is looked up for each connection, so a peer may change its address. */
+/** Tests peers with host names: a name is resolved for each connection, so a peer may change its address. */
 import dns from 'node:dns';
 import { afterEach, expect, it, vi } from 'vitest';
 import { cleanupAfterEach, freeAddress, Peer, RawServer } from './peers.ts';
@@ -10,7 +10,7 @@ const NAME = 'node-2.quorate.test';
 afterEach(() => vi.restoreAllMocks());
 
 /**
- * Answers look-ups of `NAME` with `addressOf`; undefined: the name does not exist. Returns the number of look-ups.
+ * Resolves `NAME` to `addressOf`; undefined: the name does not exist. Returns the number of DNS lookups.
  */
 function playLookups(addressOf: () => string | undefined): () => number {
   let lookups = 0;
@@ -43,28 +43,28 @@ async function startPeer(port: number): Promise<Peer> {
   );
 }
 
-it('a name with a new address is followed with the next connection', async () => {
+it('the next connection goes to the new address of a name', async () => {
   const server = await RawServer.start(cleanup);
   let address = '127.0.0.3';
   const lookups = playLookups(() => address);
   const a = await startPeer(server.address.port);
-  await until('nobody was found there twice', () => lookups() >= 2);
+  await until('the name was resolved twice', () => lookups() >= 2);
   expect(a.transport.isConnected(2)).toBe(false);
   address = '127.0.0.1';
   await a.connectedTo(2);
   const before = lookups();
   for (const socket of server.sockets) socket.destroy();
-  await until('it is looked up again', () => lookups() > before);
+  await until('the name is resolved again', () => lookups() > before);
   await a.connectedTo(2);
 });
 
-it('a name that does not resolve is logged once when that begins, and once when it ends', async () => {
+it('a name that does not resolve is logged once at the start, and once at the end', async () => {
   const server = await RawServer.start(cleanup);
   let address: string | undefined;
   const lookups = playLookups(() => address);
   const a = await startPeer(server.address.port);
   const reported = (): string[] => a.lines.filter((line) => line.includes('resolve'));
-  await until('it was looked up three times', () => lookups() >= 3);
+  await until('the name was resolved three times', () => lookups() >= 3);
   expect(reported()).toEqual([
     expect.stringMatching(
       /"code":"ENOTFOUND".*"the name node-2.quorate.test of node 2 does not resolve: check DNS/,
@@ -74,7 +74,7 @@ it('a name that does not resolve is logged once when that begins, and once when 
   await a.connectedTo(2);
   const before = lookups();
   for (const socket of server.sockets) socket.destroy();
-  await until('it is looked up again', () => lookups() > before);
+  await until('the name is resolved again', () => lookups() > before);
   await a.connectedTo(2);
   expect(reported()).toEqual([
     expect.any(String),

@@ -25,7 +25,7 @@ import { until } from './wait.ts';
 export const CLUSTER = 'cluster-a';
 const HOST = '127.0.0.1';
 
-/** An address without a listener, which the system most likely gives to no outgoing connection during the test. */
+/** An address without a listener, which outgoing connections most likely do not get during the test. */
 export async function freeAddress(): Promise<PeerAddress> {
   const [port = 0] = await freePorts(1);
   return { host: HOST, port };
@@ -40,7 +40,7 @@ function listen(server: Server): Promise<number> {
   });
 }
 
-/** Closes what a test opened, last first. */
+/** Closes everything that a test opened, last first. */
 export class Cleanup {
   readonly #closers: (() => unknown)[] = [];
 
@@ -53,7 +53,7 @@ export class Cleanup {
   }
 }
 
-/** What is added to it is closed after each test of the file, and timers are real again. */
+/** Everything added to it is closed after each test of the file, and timers are real again. */
 export function cleanupAfterEach(): Cleanup {
   const cleanup = new Cleanup();
   afterEach(async () => {
@@ -65,7 +65,7 @@ export function cleanupAfterEach(): Cleanup {
 
 /**
  * Disables the silence timeout of connections until the test ends: a process that was paused for five seconds would
- * find all of its connections silent. For tests of something else.
+ * find all of its connections silent. For tests that are not about silence.
  */
 export function withoutSilence(cleanup: Cleanup): void {
   const spy = vi.spyOn(Socket.prototype, 'setTimeout').mockReturnThis();
@@ -82,13 +82,13 @@ export function incarnationOf(id: number): string {
   return `incarnation ${id}`;
 }
 
-/** Admits every node that looks for this one, except those that the test names. */
+/** Admits every node that wants to reach this one, except those that the test names. */
 export class TestGate implements Gate {
   readonly self: Sender;
   readonly address: PeerAddress;
   readonly unwelcome = new Map<number, RefusalCode>();
   versions = VERSIONS;
-  /** What is recorded, by node. */
+  /** The recorded incarnation, by node. */
   readonly recorded = new Map<number, string>();
 
   constructor(id: number, address: PeerAddress) {
@@ -125,7 +125,7 @@ export class Peer {
   readonly events: string[] = [];
   /** Lines of its log. */
   readonly lines: string[] = [];
-  /** Set: turns do not end by themselves. */
+  /** True: turns do not end by themselves. */
   heldTurn: (() => void)[] | undefined;
   /** Frames with this text are answered with a FrameError. */
   static readonly POISON = 'poison';
@@ -195,14 +195,14 @@ export class Peer {
   }
 }
 
-/** Each peer at one address, or at one of several. */
+/** Returns the addresses of peers, each with one or several. */
 export type Addresses = ReadonlyMap<number, PeerAddress | readonly PeerAddress[]>;
 
 export function listed(peers: Addresses): ReadonlyMap<number, readonly PeerAddress[]> {
   return new Map([...peers].map(([id, addresses]) => [id, [addresses].flat()]));
 }
 
-/** A connection to a transport without a transport at this end. */
+/** A raw connection to a transport. */
 export class RawClient {
   readonly socket: Socket;
   isClosed = false;
@@ -226,7 +226,7 @@ export class RawClient {
   }
 }
 
-/** A listener that welcomes everybody and then does nothing with its connections, unless `onConnection` does. */
+/** A listener that welcomes every node and then ignores its connections, unless `onConnection` uses them. */
 export class RawServer {
   readonly sockets: Socket[] = [];
   readonly #server: Server;
@@ -284,7 +284,7 @@ export function helloFrame(from: unknown, to: unknown, clusterId = CLUSTER): Buf
   );
 }
 
-/** Nodes 1 and 2 run and are connected; node 3 belongs to the cluster, and the test plays it. */
+/** Nodes 1 and 2 run and are connected; node 3 belongs to the cluster, and the test acts as it. */
 export async function pairAndStranger(
   cleanup: Cleanup,
   third?: PeerAddress,
@@ -305,7 +305,7 @@ export async function pairAndStranger(
   return { a, b, peers };
 }
 
-/** A frame of node 2 reaches node 1, and nothing was lost between them so far. */
+/** Expects that a frame of node 2 reaches node 1, and that their connections never broke. */
 export async function expectUnharmed(a: Peer, b: Peer, text: string): Promise<void> {
   expect(b.send(1, text)).toBe(true);
   await until(`node 1 has '${text}'`, () => a.textsFrom(2).includes(text));

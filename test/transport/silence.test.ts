@@ -1,4 +1,4 @@
-/** Tests silent connections: before the hello, between frames, and for good. */
+/** Tests silent connections: before the hello, between frames, and forever. */
 import { describe, expect, it, vi } from 'vitest';
 import { clusterTag, FrameDecoder, type FrameType } from '../../src/wire/frame.ts';
 import { eventually } from '../cluster/harness.ts';
@@ -28,12 +28,12 @@ async function pass(millis: number, a: Peer, b: Peer): Promise<void> {
   }
 }
 
-describe('a connection that does not say who it is', () => {
+describe('a connection without a hello', () => {
   it.each([
     ['nothing', Buffer.alloc(0)],
     ['half a hello', helloFrame(3, 1).subarray(0, 21)],
   ])('is closed after 5 seconds of %s', async (_what, bytes) => {
-    // Five real ones may pass, too, on a busy machine.
+    // Five real seconds may pass, too, on a busy machine.
     withoutSilence(cleanup);
     const { a, b } = await pairAndStranger(cleanup);
     await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
@@ -68,7 +68,7 @@ describe('a connection that does not say who it is', () => {
 /** Live nodes send a keep-alive once a second; one that is silent for five is gone. */
 const STOOD_STILL_MILLIS = 3_000;
 
-/** Tells for how long this process has stood still since, at most. */
+/** Returns the longest time for which this process may have stalled since. */
 function watchStandstill(): () => number {
   let longestMillis = 0;
   let lastMillis = performance.now();
@@ -86,8 +86,8 @@ function watchStandstill(): () => number {
 }
 
 describe('a connection that falls silent', () => {
-  it('is dialled again, though it was not closed, as the host or the network is gone', async () => {
-    await eventually('a machine with time', async () => {
+  it('is dialled again, although it was not closed: the host or the network may be gone', async () => {
+    await eventually('a run in which the machine did not stall', async () => {
       const stoodStill = watchStandstill();
       const silent = await RawServer.start(cleanup, (socket) => socket.resume());
       const { a, b } = await pairAndStranger(cleanup, silent.address);
@@ -95,12 +95,12 @@ describe('a connection that falls silent', () => {
       const client = new RawClient(cleanup, a.address);
       client.write(helloFrame(3, 1), frameOf('status', 'my last words'));
       await until('it is heard', () => a.textsFrom(3).length === 1);
-      await until('it is lost', () => a.count('lost 3') === 1);
-      await until('it is dialled anew', () => a.count('connected 3') === 2);
+      await until('node 1 counts it as lost', () => a.count('lost 3') === 1);
+      await until('it is dialled again', () => a.count('connected 3') === 2);
       await client.closed();
-      // While this process stood still, the others were silent, too.
+      // While this process stalled, the others were silent, too.
       if (stoodStill() >= STOOD_STILL_MILLIS) return undefined;
-      // Nodes 1 and 2 had nothing to say to each other all the while.
+      // Nodes 1 and 2 had nothing to send to each other all the time.
       await expectUnharmed(a, b, 'first words');
       return true;
     });
@@ -108,7 +108,7 @@ describe('a connection that falls silent', () => {
 });
 
 describe('a node with nothing to send', () => {
-  it('sends a keep-alive once a second, and none after something else was sent', async () => {
+  it('sends a keep-alive once a second, and none soon after another frame', async () => {
     const heard: FrameType[] = [];
     const third = await RawServer.start(cleanup, (socket) => {
       const decoder = new FrameDecoder(clusterTag(CLUSTER));
@@ -119,21 +119,21 @@ describe('a node with nothing to send', () => {
     const { a, b } = await pairAndStranger(cleanup, third.address);
     await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
     await b.transport.close();
-    await until('both said hello', () => heard.length === 2);
-    // The hello was something.
+    await until('both have sent their hello', () => heard.length === 2);
+    // The hello was such a frame.
     vi.advanceTimersByTime(1_000);
     vi.advanceTimersByTime(1_000);
-    await until('it lives', () => heard.length === 3);
+    await until('it has sent a keep-alive', () => heard.length === 3);
     a.send(3, 'something else');
     vi.advanceTimersByTime(1_000);
     vi.advanceTimersByTime(999);
-    await until('it says something else', () => heard.length === 4);
+    await until('it has sent the other frame', () => heard.length === 4);
     vi.advanceTimersByTime(1);
-    await until('it still lives', () => heard.length === 5);
+    await until('it has sent another keep-alive', () => heard.length === 5);
     expect(heard.slice(2)).toEqual(['alive', 'requests', 'alive']);
   });
 
-  it('sends keep-alives that only the transport sees', async () => {
+  it('sends keep-alives that only the transport reads', async () => {
     const { a } = await pairAndStranger(cleanup);
     const client = new RawClient(cleanup, a.address);
     client.write(helloFrame(3, 1), frameOf('alive', ''), frameOf('status', 'and well'));

@@ -22,7 +22,7 @@ const cleanup = cleanupAfterEach();
 beforeEach(() => withoutSilence(cleanup));
 
 describe('two nodes', () => {
-  it('deliver frames in order, both ways, whatever their size', async () => {
+  it('deliver frames in order, both ways, for any size', async () => {
     const { a, b } = await pairAndStranger(cleanup);
     const sizes = Array.from({ length: 400 }, (_, i) => (i % 50 === 0 ? 100_000 + i : i));
     const texts = sizes.map((size, i) => `${i}:${'x'.repeat(size)}`);
@@ -39,14 +39,14 @@ describe('two nodes', () => {
     expect(a.frames.every(({ type }) => type === 'requests')).toBe(true);
   });
 
-  it('send what one turn brings as one write, at its end', async () => {
-    // What says that a node lives would be a write of its own.
+  it('send all frames of one turn in one write, at its end', async () => {
+    // A keep-alive would be a separate write.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     const { a, b } = await pairAndStranger(cleanup);
     a.heldTurn = [];
     for (const text of ['one', 'two', 'three']) a.send(2, text);
     b.send(1, 'meanwhile');
-    await until('the other way works', () => a.textsFrom(2).length === 1);
+    await until('frames arrive in the other direction', () => a.textsFrom(2).length === 1);
     expect(b.textsFrom(1)).toEqual([]);
     expect(a.heldTurn).toHaveLength(1);
     a.heldTurn.pop()?.();
@@ -54,25 +54,25 @@ describe('two nodes', () => {
     expect(b.textsFrom(1)).toEqual(['one', 'two', 'three']);
   });
 
-  it('hear the last words of one that closes within a turn', async () => {
+  it('get the last frames of a node that closes within a turn', async () => {
     const { a, b } = await pairAndStranger(cleanup);
     a.heldTurn = [];
     a.send(2, 'farewell');
     await a.transport.close();
-    await until('something is heard', () => b.textsFrom(1).length > 0);
+    await until('a frame arrives', () => b.textsFrom(1).length > 0);
     expect(b.textsFrom(1)).toEqual(['farewell']);
   });
 
-  it('send nothing to a node that is not there, to strangers or to themselves', async () => {
+  it('send nothing to a node that is down, to unknown nodes or to themselves', async () => {
     const { a } = await pairAndStranger(cleanup, await freeAddress());
     expect([a.send(3, 'x'), a.send(4, 'x'), a.send(1, 'x')]).toEqual([false, false, false]);
   });
 
-  it('find each other again when one restarts', async () => {
+  it('connect again when one restarts', async () => {
     const { a, b, peers } = await pairAndStranger(cleanup);
     await b.transport.close();
     await until('node 1 noticed', () => a.count('disconnected 2') === 1 && a.count('lost 2') === 1);
-    expect(a.send(2, 'into the void')).toBe(false);
+    expect(a.send(2, 'to nobody')).toBe(false);
 
     const again = await Peer.start(cleanup, 2, peers);
     await Promise.all([a.connectedTo(2), again.connectedTo(1)]);
@@ -84,7 +84,7 @@ describe('two nodes', () => {
     expect(a.count('lost 2')).toBe(1);
   });
 
-  it('do not start on an address that is taken', async () => {
+  it('do not start on an address that is in use', async () => {
     const { address } = await RawServer.start(cleanup);
     const peer = new Peer(1, new Map([[1, address]]));
     await expect(peer.transport.start(peer.handlers)).rejects.toMatchObject({ code: 'EADDRINUSE' });
@@ -92,7 +92,7 @@ describe('two nodes', () => {
   });
 });
 
-describe('a node that is no known peer', () => {
+describe('an unknown node', () => {
   it('introduces itself, and stays while others become peers', async () => {
     const { a, b, peers } = await pairAndStranger(cleanup);
     const address = await freeAddress();
@@ -108,21 +108,21 @@ describe('a node that is no known peer', () => {
     expect(a.count('disconnected 9') + a.count('lost 9')).toBe(0);
   });
 
-  it('is forgotten when it is gone, and refused once it is known to be removed', async () => {
+  it('is forgotten when its connection ends, and refused once it is known to be removed', async () => {
     const { a, peers } = await pairAndStranger(cleanup);
     const others = new Map([...peers, [9, await freeAddress()]]);
     const nine = await Peer.start(cleanup, 9, others);
     await a.connectedTo(9);
     await nine.transport.close();
-    await until('it is forgotten', () => ![...a.transport.peers].includes(9));
+    await until('node 1 has forgotten it', () => ![...a.transport.peers].includes(9));
     const again = await Peer.start(cleanup, 9, others);
     await a.connectedTo(9);
     a.gate.unwelcome.set(9, 'removed');
     a.transport.recheck();
     a.transport.setPeers(listed(peers));
     expect([...a.transport.peers]).toEqual([2, 3]);
-    await until('it was told', () => again.count('refused by 1: removed') > 0);
-    await until('it was told again', () => again.count('refused by 1: removed') > 1);
+    await until('it got the reason', () => again.count('refused by 1: removed') > 0);
+    await until('it got the reason again', () => again.count('refused by 1: removed') > 1);
     expect([...a.transport.peers]).toEqual([2, 3]);
   });
 });
@@ -137,16 +137,16 @@ describe('a connection that misbehaves', () => {
     ['of another cluster', [helloFrame(3, 1, 'cluster-b')]],
     ['of a node outside the cluster', [helloFrame(9, 1)]],
     ['that claims to be this node', [helloFrame(1, 1)]],
-    ['that looked for another node', [helloFrame(3, 2)]],
+    ['that wants to reach another node', [helloFrame(3, 2)]],
     ['with a hello of strings', [helloFrame('3', '1')]],
     ['with a hello that is no MessagePack', [frameOf('hello', Buffer.from('c1', 'hex'))]],
     ['with an empty hello', [frameOf('hello', '')]],
-    ['that speaks before its hello', [frameOf('requests', 'x')]],
+    ['with a frame before its hello', [frameOf('requests', 'x')]],
     ['that speaks HTTP', [Buffer.from('GET / HTTP/1.1\r\n\r\n')]],
     ['with a frame that is too long', [helloFrame(3, 1), tooLong]],
     ['with a damaged frame', [helloFrame(3, 1), damaged]],
     ['whose frame the handler refuses', [helloFrame(3, 1), frameOf('requests', Peer.POISON)]],
-  ])('is closed and harms no other: %s', async (_what, bytes) => {
+  ])('is closed, and others are not affected: %s', async (_what, bytes) => {
     const { a, b } = await pairAndStranger(cleanup);
     await expectUnharmed(a, b, 'before');
     const client = new RawClient(cleanup, a.address);
@@ -157,7 +157,7 @@ describe('a connection that misbehaves', () => {
     expect(a.count('lost 3')).toBe(bytes.length === 2 ? 1 : 0);
   });
 
-  it('delivered what came before the bad frame, and nothing after it', async () => {
+  it('delivers the frames before the bad one, and none after it', async () => {
     const { a } = await pairAndStranger(cleanup);
     const client = new RawClient(cleanup, a.address);
     const good = frameOf('answers', 'good');
@@ -166,14 +166,14 @@ describe('a connection that misbehaves', () => {
     expect(a.frames).toEqual([{ from: 3, type: 'answers', text: 'good' }]);
   });
 
-  it('may be a real peer, which then connects again', async () => {
+  it('may be of a real peer, which then connects again', async () => {
     const { a, b } = await pairAndStranger(cleanup);
     b.send(1, Peer.POISON);
     await until('node 2 came back', () => b.count('connected 1') === 2);
     expect(a.count('lost 2')).toBe(1);
     b.send(1, 'sober');
     await until('node 2 is heard', () => a.textsFrom(2).includes('sober'));
-    // What node 1 sends travels on its own connection, which is untouched.
+    // Node 1 sends on another connection, which is not affected.
     expect(a.count('disconnected 2')).toBe(0);
   });
 });
@@ -190,7 +190,7 @@ describe('a lost peer', () => {
     await expectQuiet(a, 'lost 3');
   });
 
-  it('is not reported when a newer connection of the same peer takes the place of the old one', async () => {
+  it('is not reported when a newer connection of the same peer replaces the old one', async () => {
     const { a } = await pairAndStranger(cleanup);
     const older = new RawClient(cleanup, a.address);
     older.write(helloFrame(3, 1), frameOf('status', 'older'));
@@ -206,7 +206,7 @@ describe('a lost peer', () => {
     await expectQuiet(a, 'lost 3');
   });
 
-  it('is not reported when a connection ends that never said who it is', async () => {
+  it('is not reported when a connection without a hello ends', async () => {
     const { a, b } = await pairAndStranger(cleanup);
     const client = new RawClient(cleanup, a.address);
     client.write(helloFrame(3, 1).subarray(0, -1));
@@ -217,7 +217,7 @@ describe('a lost peer', () => {
   });
 });
 
-/** A round trip through the event loop and loopback later, `event` was still seen once. */
+/** Expects that `event` was seen once, also after a round trip through the event loop and loopback. */
 async function expectQuiet(peer: Peer, event: string): Promise<void> {
   const probe = new RawClient(cleanup, peer.address);
   probe.write(Buffer.from('not a frame of this cluster'));
@@ -226,14 +226,14 @@ async function expectQuiet(peer: Peer, event: string): Promise<void> {
 }
 
 describe('a peer that accepts and never reads', () => {
-  it('costs a bounded amount of memory: past it frames are dropped, until it reads again', async () => {
+  it('costs a bounded amount of memory: beyond it frames are dropped, until the peer reads again', async () => {
     const deaf = await RawServer.start(cleanup);
     const { a, b } = await pairAndStranger(cleanup, deaf.address);
     await a.connectedTo(3);
     const payload = Buffer.alloc(1 << 20);
     let sent = 0;
     while (sent < 300 && a.transport.send(3, 'peerMessages', payload)) sent += 1;
-    // 64 MiB, the frame that passed them, and what the operating system holds.
+    // 64 MiB, the frame that exceeded them, and the buffers of the operating system.
     expect(sent).toBeGreaterThanOrEqual(64);
     expect(sent).toBeLessThan(80);
     expect(a.transport.send(3, 'peerMessages', payload)).toBe(false);
@@ -246,7 +246,7 @@ describe('a peer that accepts and never reads', () => {
 });
 
 describe('a peer that has not dialled back yet', () => {
-  it('is not taken for one that can answer', async () => {
+  it('does not count as one that can answer', async () => {
     const { a } = await pairAndStranger(cleanup, (await RawServer.start(cleanup)).address);
     await Promise.all([a.connectedTo(3), a.connectedTo(2)]);
     expect(a.transport.isConnected(3)).toBe(true);
@@ -256,7 +256,7 @@ describe('a peer that has not dialled back yet', () => {
 });
 
 describe('dialling', () => {
-  it('slows down for a peer that accepts and hangs up, as for one that is not there', async () => {
+  it('slows down for a peer that accepts and disconnects, as for one that is down', async () => {
     const rude = await RawServer.start(cleanup, (socket) => socket.destroy());
     // Jitter draws the shortest waits: 25, 50, 100, 200 and 400 ms.
     const startedMillis = performance.now();
@@ -271,7 +271,7 @@ function openSockets(): number {
 }
 
 describe('close()', () => {
-  it('leaves no socket, listener or timer behind, and tells nobody', async () => {
+  it('leaves no socket, listener or timer behind, and reports no events', async () => {
     const before = openSockets();
     const local = new Cleanup();
     const peers = new Map([

@@ -1,4 +1,4 @@
-/** Tests that strangers and broken peers cannot fill the log. */
+/** Tests that unknown clients and broken peers cannot fill the log. */
 import { describe, expect, it, vi } from 'vitest';
 import { type Logger, pino } from 'pino';
 import { ThrottledLog } from '../../src/transport/throttled-log.ts';
@@ -71,27 +71,27 @@ describe('a warning that may repeat', () => {
     expect(reported()).toEqual([
       ['bad', undefined],
       ['other', undefined],
-      ['bad (the last of several)', 625],
+      ['bad (the last of several such lines)', 625],
     ]);
     expect(lines[2]).toMatchObject({ level: WARN, i: 625 });
     vi.advanceTimersByTime(10_000);
-    expect(reported().slice(3)).toEqual([['bad (the last of several)', 375]]);
+    expect(reported().slice(3)).toEqual([['bad (the last of several such lines)', 375]]);
     vi.advanceTimersByTime(20_000);
     expect(vi.getTimerCount()).toBe(0);
     log.warn('a', {}, 'bad');
     expect(reported().slice(4)).toEqual([['bad', undefined]]);
     log.warn('a', {}, 'bad');
     log.close();
-    expect(reported().slice(5)).toEqual([['bad (the last of several)', 1]]);
+    expect(reported().slice(5)).toEqual([['bad (the last of several such lines)', 1]]);
     expect(vi.getTimerCount()).toBe(0);
   });
 });
 
 describe('a log', () => {
-  it('is not filled by bad frames of a stranger', async () => {
+  it('is not filled by bad frames of an unknown client', async () => {
     // The number is logged after ten seconds, and a busy machine may need that long.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    // It would also tell of a silent stranger, if this process stood still for as long.
+    // It would also log a silent connection, if this process stalled for as long.
     withoutSilence(cleanup);
     const { lines, address } = await listening();
     const strangers = [
@@ -105,7 +105,7 @@ describe('a log', () => {
       client.write(...(strangers[i % strangers.length] ?? []));
       await client.closed();
     }
-    // One line of each kind: those that make no sense, and those that are not welcome.
+    // One line of each kind: for malformed frames, and for refused nodes.
     expect(lines).toHaveLength(2);
     expect(lines[0]).toMatchObject({
       level: WARN,

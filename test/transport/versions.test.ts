@@ -26,7 +26,7 @@ const versionOf = (frame: Buffer): number => frame.readUInt8(2);
 
 const framed = (hello: Hello): Buffer => frameOf('hello', encodeHello(hello));
 
-/** Node 1, of the next version. */
+/** Starts node 1 with the next version. */
 async function nextPeer(...peers: readonly (readonly [number, PeerAddress])[]): Promise<Peer> {
   const peer = new Peer(1, new Map(peers));
   peer.gate.versions = NEXT;
@@ -53,7 +53,7 @@ async function pair(one: VersionRange, two: VersionRange): Promise<readonly [Pee
   return [a, b];
 }
 
-/** What the next version will speak. */
+/** The versions that the next release supports. */
 const NEXT: VersionRange = { min: VERSIONS.min, max: VERSIONS.max + 1 };
 const NEXT_ALONE: VersionRange = { min: NEXT.max, max: NEXT.max };
 const AFTER_NEXT: VersionRange = { min: NEXT.max, max: NEXT.max + 1 };
@@ -61,12 +61,12 @@ const AFTER_NEXT: VersionRange = { min: NEXT.max, max: NEXT.max + 1 };
 describe('two nodes', () => {
   it.each<[string, VersionRange, VersionRange]>([
     ['of this version', VERSIONS, VERSIONS],
-    ['of which the first is of the version before', VERSIONS, NEXT],
-    ['of which the second is of the version before', NEXT, VERSIONS],
+    ['of which the first has the previous version', VERSIONS, NEXT],
+    ['of which the second has the previous version', NEXT, VERSIONS],
     ['of the next version', NEXT, NEXT],
-    ['of which one knows already that the cluster is at the next version', NEXT_ALONE, NEXT],
+    ['of which one knows already that the cluster has the next version', NEXT_ALONE, NEXT],
     ['of which one is newer than the next', NEXT, AFTER_NEXT],
-  ])('%s hear each other', async (_, one, two) => {
+  ])('%s are connected', async (_, one, two) => {
     const [a, b] = await pair(one, two);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
     expect(a.send(2, 'to b')).toBe(true);
@@ -88,17 +88,17 @@ describe('two nodes', () => {
     ]);
   });
 
-  it('disconnect when one of them learns of an upgrade and the other speaks only older versions', async () => {
+  it('disconnect when one of them learns of an upgrade and the other supports only older versions', async () => {
     const [a, b] = await pair(NEXT, VERSIONS);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
     a.gate.versions = NEXT_ALONE;
     a.transport.recheck();
     await until('both have lost the other', () => !a.transport.isConnected(2) && !b.transport.isConnected(1));
-    await until('node 2 is told why', () => b.count('refused by 1: otherVersion') > 0);
+    await until('node 2 has the reason', () => b.count('refused by 1: otherVersion') > 0);
     expect(a.count('connected 2')).toBe(1);
   });
 
-  it('stay connected when one of them learns of an upgrade and both speak the new version', async () => {
+  it('stay connected when one of them learns of an upgrade and both support the new version', async () => {
     const [a, b] = await pair(NEXT, NEXT);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
     a.gate.versions = NEXT_ALONE;
@@ -115,7 +115,7 @@ describe('the frames of a connection', () => {
     [NEXT, NEXT.max],
     [{ min: NEXT.max, max: 200 }, NEXT.max],
   ])(
-    'bear the version of the handshake in it, and after it the one agreed on: with %j %i',
+    'have the version of the handshake in it, and afterwards the agreed one: with %j %i',
     async (speaks, agreed) => {
       const said: Buffer[] = [];
       const server = await RawServer.start(
@@ -124,13 +124,13 @@ describe('the frames of a connection', () => {
         { isPolite: false },
       );
       const a = await nextPeer([1, await freeAddress()], [2, server.address]);
-      await until('it says hello', () => said.length > 0);
+      await until('it sends its hello', () => said.length > 0);
       const [hello] = said.splice(0);
       expect(versionOf(hello ?? Buffer.alloc(3))).toBe(HANDSHAKE_VERSION);
       server.sockets[0]?.write(frameOf('welcome', encodeWelcome({ incarnation: incarnationOf(2), speaks })));
       await a.connectedTo(2);
       expect(a.send(2, 'x')).toBe(true);
-      await until('it says more', () => said.length > 0);
+      await until('it sends another frame', () => said.length > 0);
       expect(versionOf(Buffer.concat(said))).toBe(agreed);
     },
   );

@@ -1,11 +1,11 @@
 /** Helpers that wait for conditions without sleeping, also with fake timers. */
 
-/** Not how long it should take: after this it never will. */
+/** A limit, not an expected time: a condition that does not hold by then never will. */
 const LIMIT_MILLIS = 240_000;
-/** The real function, whatever a test does with the timers later. */
+/** The real function, even if a test replaces the timers later. */
 const { setTimeout: realSetTimeout } = globalThis;
 
-/** Resolves when `condition` holds; rejects, saying what was waited for, when it does not come true in time. */
+/** Resolves when `condition` holds; rejects with its description if it does not hold in time. */
 export async function until(
   what: string,
   condition: () => boolean,

@@ -33,7 +33,7 @@ describe('an upgrade that is finished while nodes are killed', () => {
     return nodeDirectory(mixed.cluster.directory, id);
   }
 
-  /** All nodes run, and the cluster is at this version. */
+  /** Starts all nodes, and waits until the cluster is at this version. */
   async function startedOver(): Promise<void> {
     for (const id of IDS) {
       await mixed.cluster.kill(id);
@@ -49,7 +49,7 @@ describe('an upgrade that is finished while nodes are killed', () => {
   }
 
   it.each(Array.from({ length: ROUNDS }, (_, round) => round))(
-    'is finished in the end: %i',
+    'is finished in the end, round %i',
     async (round) => {
       await startedOver();
       const leader = await eventually('group 0 has a leader', async () => mixed.leaderOfNodes());
@@ -68,7 +68,7 @@ describe('an upgrade that is finished while nodes are killed', () => {
       await mixed.cluster.ready();
       // A client that got success may rely on it.
       if (!(first instanceof Error)) await expectAt(NEXT.max);
-      await eventually('it is finished', async () =>
+      await eventually('the upgrade is finished', async () =>
         (await mixed.finish(victim)) instanceof Error ? undefined : true,
       );
       await expectAt(NEXT.max);
@@ -82,7 +82,7 @@ describe('an upgrade that is finished while nodes are killed', () => {
     await expectAt(NEXT.max);
   });
 
-  /** All nodes report this version. */
+  /** Waits until all nodes report this version. */
   async function expectAt(version: number): Promise<void> {
     for (const id of IDS) {
       await eventually(`node ${id} is at version ${version}`, async () =>

@@ -49,7 +49,7 @@ export class MixedCluster {
     this.run(id, which);
   }
 
-  /** Replaces a node as the documents tell operators to. A test may kill it while it starts. */
+  /** Replaces a node in the way that the documents describe. A test may kill it while it starts. */
   async replace(id: number, which: WhichVersion, killMillis?: number): Promise<void> {
     const node = this.url(this.cluster.ids.find((each) => each !== id) ?? id);
     const drain = { node, id, wait: true, timeoutMillis: 60_000, print: quietly };
@@ -72,7 +72,7 @@ export class MixedCluster {
 
   /** Waits until node `asked` knows this of node `id`. */
   async knows(asked: number, id: number, isMeant: (node: ReportedNode) => boolean): Promise<ReportedNode> {
-    return eventually(`node ${asked} knows that of node ${id}`, async () =>
+    return eventually(`node ${asked} knows this of node ${id}`, async () =>
       (await this.report(asked))?.nodes.find((node) => node.id === id && isMeant(node)),
     );
   }

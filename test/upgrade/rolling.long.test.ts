@@ -13,9 +13,9 @@ import { beNextVersion, NEXT, THIS } from './next-version.ts';
 
 const RULE = { id: 'default', limit: 60, windowMillis: 3_600_000, clock: 'cluster' } as const;
 const IDS = [1, 2, 3] as const;
-/** Some of them before a node has read its database, some after. */
+/** Delays of kills during a start, some before the node has read its database, some after. */
 const START_KILL_MILLIS_MAX = 1_500;
-/** Earlier and later than what is asked is decided. */
+/** Delays of kills after a request, some before it is decided, some after. */
 const FINISH_KILL_MILLIS_MAX = 150;
 const FINISH_ROUNDS = 4;
 /** Answers that clients may get while a node is replaced or was killed. */
@@ -39,7 +39,7 @@ describe('a cluster that is upgraded node by node', () => {
     await mixed?.stop();
   });
 
-  it('runs both versions at once, and refuses to be finished while one node speaks less', async () => {
+  it('runs both versions at once, and refuses to finish while one node speaks the lower version', async () => {
     await mixed.replace(2, 'next', drawn(START_KILL_MILLIS_MAX, 'node 2 is killed'));
     await mixed.knows(2, 1, ({ speaks, up }) => up && speaks === THIS.max);
     expect(await mixed.report(2)).toMatchObject({ clusterVersion: THIS.max });
@@ -52,7 +52,7 @@ describe('a cluster that is upgraded node by node', () => {
     expect(await mixed.finish(1)).toBeInstanceOf(ClusterCommandError);
   });
 
-  it('goes back and forth until it is finished, also with a node of either version killed', async () => {
+  it('can switch nodes back and forth until it is finished, also if nodes of either version are killed', async () => {
     await mixed.replace(2, 'this', drawn(START_KILL_MILLIS_MAX, 'node 2, of this version again, is killed'));
     await mixed.replace(3, 'next');
     await mixed.kill(1, 'this');
@@ -68,7 +68,7 @@ describe('a cluster that is upgraded node by node', () => {
     await mixed.replace(1, 'next', drawn(START_KILL_MILLIS_MAX, 'node 1 is killed'));
   });
 
-  it('is finished once, whoever is killed meanwhile and however often it is asked', async () => {
+  it('is finished once, also if nodes are killed meanwhile and the request is repeated', async () => {
     for (const id of IDS) await mixed.knows(3, id, ({ speaks, up }) => up && speaks === NEXT.max);
     expect(await mixed.report(3)).toMatchObject({ clusterVersion: THIS.max });
     for (let round = 0; round < FINISH_ROUNDS; round += 1) {
@@ -83,13 +83,13 @@ describe('a cluster that is upgraded node by node', () => {
       await mixed.cluster.ready();
     }
     expect(
-      await eventually('it is finished', async () => {
+      await eventually('the upgrade is finished', async () => {
         const reported = await mixed.finish(2);
         return reported instanceof Error ? undefined : reported;
       }),
     ).toMatch(/^(done: )?the cluster is at version 2/m);
     for (const id of IDS) {
-      await eventually(`node ${id} knows it`, async () =>
+      await eventually(`node ${id} knows that the upgrade is finished`, async () =>
         (await mixed.report(id))?.clusterVersion === NEXT.max ? true : undefined,
       );
       // Group 0 may have no leader for a moment. Then the command first prints that it tries again.
@@ -100,7 +100,7 @@ describe('a cluster that is upgraded node by node', () => {
     }
   });
 
-  it('refuses a node of the version before after that, and says what to do; the next version takes over again', async () => {
+  it('then refuses a node of the older version, which says what to do; the newer version starts again', async () => {
     await mixed.cluster.kill(1);
     mixed.run(1, 'this');
     // The node learns it from its own database, or from the others in the handshake.
@@ -116,7 +116,7 @@ describe('a cluster that is upgraded node by node', () => {
     await mixed.cluster.ready();
   });
 
-  it('told nobody a grant too many, and nothing that is not explained', async () => {
+  it('answered no grant too many, and no refusal without an explanation', async () => {
     await clients.stop();
     const { counts, grants, answers } = clients;
     console.log(`answers ${JSON.stringify(counts)}`);
@@ -128,7 +128,7 @@ describe('a cluster that is upgraded node by node', () => {
     expect(unexplained).toEqual([]);
   });
 
-  it('is lowered by nobody', async () => {
+  it('cannot be lowered to the older version', async () => {
     const asked = { method: 'PUT', headers: { 'content-type': 'application/json' } };
     const answer = await eventually('a leader of group 0 decides', async () => {
       const body = JSON.stringify({ version: THIS.max });
@@ -138,7 +138,7 @@ describe('a cluster that is upgraded node by node', () => {
     expect([answer.status, await answer.json()]).toMatchObject([409, { reason: 'lowerVersion' }]);
   });
 
-  describe('once its nodes have stopped', () => {
+  describe('the upgraded cluster after its nodes have stopped', () => {
     beNextVersion();
 
     it('has the same state on all its nodes', async () => {

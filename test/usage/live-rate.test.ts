@@ -7,7 +7,7 @@ import { RecentFigures } from '../../src/usage/recent-figures.ts';
 
 const MINUTE = 60_000;
 
-/** @param allowed of the minute before, and of the one under way */
+/** @param allowed in the last minute and in the current one */
 function reportOf(
   minute: number,
   allowed: readonly number[],
@@ -20,7 +20,7 @@ function reportOf(
 }
 
 describe('the rate of answers', () => {
-  it('is what was counted between two readings, per second', () => {
+  it('is the count between two readings, per second', () => {
     const rate = new LiveRate();
     expect(rate.seen(reportOf(10, [100, 7]), 1_000)).toBeUndefined();
     expect(rate.seen(reportOf(10, [100, 27]), 3_000)).toEqual({
@@ -31,13 +31,13 @@ describe('the rate of answers', () => {
     });
   });
 
-  it('goes on over the turn of a minute, also for what was counted late in the one before', () => {
+  it('continues over the end of a minute, also for late counts in the previous one', () => {
     const rate = new LiveRate();
     rate.seen(reportOf(10, [100, 50]), 0);
     expect(rate.seen(reportOf(11, [54, 6]), 1_000)?.allowed).toBe(10);
   });
 
-  it('is unknown if the nodes differ, one has restarted, or the reading is too old', () => {
+  it('is unknown if the set of nodes has changed, one has restarted, or the reading is too old', () => {
     const rate = new LiveRate();
     rate.seen(reportOf(10, [0, 50]), 0);
     expect(rate.seen(reportOf(10, [0, 60], [1, 2]), 1_000)).toBeUndefined();
@@ -61,7 +61,7 @@ describe('the times of the latest answers', () => {
     expect(reported?.p99Millis).toBeLessThan(120);
   });
 
-  it('are dropped when nothing was answered for a while', () => {
+  it('are dropped when there were no answers for a while', () => {
     const figures = new RecentFigures();
     const latest = new LatestTimes();
     latest.seen(figures.times, 0);

@@ -21,7 +21,7 @@ function inMillis(late: readonly number[]): (number | null)[] {
 }
 
 describe('the times of a minute', () => {
-  it('are reported as the 99th percentile, also of the current minute, and of an idle one as nothing', () => {
+  it('are reported as the 99th percentile, also of the current minute, and not at all for an idle one', () => {
     const times = new MinuteTimes();
     times.turnTo(10);
     took(times, 1, 98);
@@ -32,7 +32,7 @@ describe('the times of a minute', () => {
     expect(inMillis(times.late(4, 12))).toEqual([null, 64, null, 1]);
   });
 
-  it('are kept for a day, and no older minute is taken for a newer one', () => {
+  it('are kept for a day, and never shown for another minute', () => {
     const times = new MinuteTimes();
     times.turnTo(5);
     took(times, 1, 1);
@@ -44,7 +44,7 @@ describe('the times of a minute', () => {
     expect(times.late(3, 1)).toEqual([0, 0, 0]);
   });
 
-  it('of a cluster are those of its slowest node; a node without times is left out', () => {
+  it('of a cluster are those of its slowest node, without nodes that have none', () => {
     const query = { minutes: 2, ruleId: undefined, top: 0 };
     const of = (usages: readonly NodeUsage[]): unknown =>
       reportOf({

@@ -9,7 +9,7 @@ function figuresAt(minute: number): RecentFigures {
 }
 
 describe('figures for alerts', () => {
-  it('look healthy while there are no requests', () => {
+  it('are healthy while there are no requests', () => {
     expect(figuresAt(7).figures).toEqual({
       limitHitRatio: 0,
       p99Seconds: 0,
@@ -18,7 +18,7 @@ describe('figures for alerts', () => {
     });
   });
 
-  it('are parts of the answers', () => {
+  it('are fractions of all answers', () => {
     const recent = figuresAt(7);
     for (let i = 0; i < 6; i += 1) recent.decided(true);
     for (let i = 0; i < 2; i += 1) recent.decided(false);
@@ -35,7 +35,7 @@ describe('figures for alerts', () => {
     expect(recent.figures.availability).toBe(0.4);
   });
 
-  it('do not count decisions by fail mode as decisions, nor what these let through as blocked', () => {
+  it('count decisions by fail mode neither as decisions, nor, if granted, as denials', () => {
     const recent = figuresAt(7);
     for (let i = 0; i < 6; i += 1) recent.decided(true);
     for (let i = 0; i < 3; i += 1) recent.degraded(true);
@@ -43,7 +43,7 @@ describe('figures for alerts', () => {
     expect(recent.figures).toMatchObject({ limitHitRatio: 0, availability: 0.6, wrongDenialRatioMax: 0.1 });
   });
 
-  it('report the 99th percentile, a fifth too long at most', () => {
+  it('report the 99th percentile, at most a fifth too long', () => {
     const recent = figuresAt(7);
     for (let i = 1; i <= 1_000; i += 1) recent.took(i);
     expect(recent.figures.p99Seconds).toBeGreaterThanOrEqual(0.99);
@@ -56,7 +56,7 @@ describe('figures for alerts', () => {
     expect([0.000_125, 8.192]).toContain(recent.figures.p99Seconds);
   });
 
-  it('drop what is older, and what is ahead of a clock that was set back', () => {
+  it('drop older counts, and those ahead of a clock that was set back', () => {
     const recent = figuresAt(100);
     recent.decided(false);
     recent.turnTo(100 + RECENT_MINUTES - 1);

@@ -43,7 +43,7 @@ function expectBounds(stream: readonly Key[], capacity: number): void {
   for (const count of exact.values()) expect(count).toBeLessThanOrEqual(sketch.least);
 }
 
-/** Key i about as often as 1 / (i + 1). */
+/** Key i with a frequency of about 1 / (i + 1). */
 function zipf(draws: readonly number[], keys: number): Key[] {
   return draws.map((draw) => {
     const rank = Math.floor(keys ** draw) - 1;
@@ -51,12 +51,12 @@ function zipf(draws: readonly number[], keys: number): Key[] {
   });
 }
 
-/** Every key once, so that each counter is taken over; in between one key that should be found. */
+/** Every key once, so that each counter is reused; in between, one key that should be found. */
 function churn(length: number, each: number): Key[] {
   return Array.from({ length }, (_, i) => ({ group: 0, key: i % each === 0 ? 'heavy' : `once-${i}` }));
 }
 
-/** Counters are taken from those who come back next. */
+/** Each key loses its counter just before it comes back. */
 function roundRobin(length: number, keys: number): Key[] {
   return Array.from({ length }, (_, i) => ({ group: 0, key: `user-${i % keys}` }));
 }
@@ -85,18 +85,18 @@ describe('the most frequent keys', () => {
   });
 
   it.each([
-    ['everybody comes once', churn(5_000, 5_001)],
-    ['one of ten is the same', churn(5_000, 10)],
-    ['all come in turn, one more than there are counters', roundRobin(5_000, 11)],
+    ['every key comes once', churn(5_000, 5_001)],
+    ['every tenth key is the same', churn(5_000, 10)],
+    ['keys come in turn, one more than there are counters', roundRobin(5_000, 11)],
     [
-      'who lost the counter comes back',
+      'a key that lost its counter comes back',
       [
         ...roundRobin(300, 10),
         ...roundRobin(31, 1).map(() => ({ group: 1, key: 'new' })),
         ...roundRobin(300, 10),
       ],
     ],
-    ['the early ones never come back', [...roundRobin(100, 10), ...churn(1_000, 1_001)]],
+    ['the early keys never come back', [...roundRobin(100, 10), ...churn(1_000, 1_001)]],
   ])('are within their bounds when %s', (_, stream) => expectBounds(stream, 10));
 
   it('include every key above the guaranteed fraction of the stream', () => {
@@ -105,7 +105,7 @@ describe('the most frequent keys', () => {
     expect(kept[0]?.count).toBeGreaterThanOrEqual(2_000);
   });
 
-  it('lose no counter to a long tail, which raises the bound of the others little', () => {
+  it('keep their counters in a long tail, which raises their error bound little', () => {
     const sketch = sketchOf(roundRobin(20_000, 1_000), 10);
     expect(sketch.least).toBeLessThan(20_000 / 10 / 2);
     const early = sketchOf([...roundRobin(300, 10), ...churn(1_000, 1_001)], 10);
@@ -131,8 +131,8 @@ function listOf(stream: readonly Key[], size: number): TopList {
   return { keys, othersMax: sketch.least };
 }
 
-describe('lists added up', () => {
-  it('bound the sum of all streams, though each was cut short', () => {
+describe('merged lists', () => {
+  it('bound the sum of all streams, although each list was cut', () => {
     fc.assert(
       fc.property(
         fc.array(fc.array(unit, { maxLength: 400 }), { maxLength: 4 }),
@@ -156,7 +156,7 @@ describe('lists added up', () => {
     );
   });
 
-  it('begin with the most frequent, and are bounded by what was cut off', () => {
+  it('begin with the most frequent, and include the cut part in their error bound', () => {
     const list = cut(listOf([...roundRobin(9, 3), ...roundRobin(2, 2)], 10), 2);
     expect(list.keys.map(({ key, count }) => [key, count])).toEqual([
       ['user-0', 4],

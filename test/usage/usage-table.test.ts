@@ -10,7 +10,7 @@ import {
 } from '../../src/api/usage.ts';
 import { UsageTable } from '../../src/usage/usage-table.ts';
 
-/** A multiple of no slot. */
+/** Not a multiple of the length of any slot. */
 const NOW = 29_000_007;
 const ALL = { minutes: USAGE_MINUTES_MAX, top: 0 };
 
@@ -33,15 +33,15 @@ function counts(query = ALL, untilMinute = NOW): Record<string, readonly number[
   );
 }
 
-/** How many were granted in each minute. */
+/** The number of grants in each minute. */
 function granted(minutes: number, untilMinute: number): number[] {
   return table
     .usage({ minutes, top: 0 }, untilMinute)
     .history.filter((_, at) => at % USAGE_COLUMNS.length === 0);
 }
 
-describe('what was answered', () => {
-  it('is counted by rule and outcome, without empty rows', () => {
+describe('the answers', () => {
+  it('are counted by rule and outcome, without empty rows', () => {
     grant(2);
     table.decided('a', false, 'bob');
     table.decided('b', false, 'bob');
@@ -50,30 +50,30 @@ describe('what was answered', () => {
     expect([...table.totals()]).toContainEqual(['a', 'allowed', 2]);
   });
 
-  it('by stated rules is counted together', () => {
+  it('by stated rules are counted together', () => {
     for (let i = 1; i <= 2_000; i += 1) table.decided(`${i}/1000ms`, true, 'ada');
     table.undecided('7/1000ms');
     expect(counts()).toEqual({ [STATED_RULES]: [2_000, 0, 1, 0] });
   });
 
-  it('by a rule in force counts under its name, even if that looks like a stated rule', () => {
+  it('by a rule in force count under its name, even if that has the form of a stated rule', () => {
     table.setRules(['5/1000ms', OTHER_RULES]);
     table.decided('5/1000ms', true, 'ada');
     table.decided(OTHER_RULES, true, 'ada');
     expect(counts()).toEqual({ '5/1000ms': [1, 0, 0, 0], [OTHER_RULES]: [1, 0, 0, 0] });
   });
 
-  it('without a decision is counted under the rule asked for, if there is one', () => {
+  it('without a decision are counted under the rule that was named, if there is one', () => {
     table.undecided(undefined);
     table.setRules(['a', 'b']);
     table.undecided(undefined);
     table.undecided('b');
-    table.undecided('whatever callers like');
+    table.undecided('any text');
     table.unread(5);
     expect(counts()).toEqual({ [OTHER_RULES]: [0, 0, 7, 0], a: [0, 0, 1, 0], b: [0, 0, 1, 0] });
   });
 
-  it('by fail modes is counted apart, under a rule that is in force or with the others', () => {
+  it('by fail modes are counted separately, under a rule in force or with the others', () => {
     table.setRules(['a']);
     table.degraded('a');
     table.degraded('a');
@@ -82,7 +82,7 @@ describe('what was answered', () => {
     expect([...table.totals()]).toContainEqual(['a', 'degraded', 2]);
   });
 
-  it('by rules in shadow is counted apart from answers, under the rule', () => {
+  it('by shadow rules are counted separately, under the rule', () => {
     table.tried('a', false);
     table.tried('a', true);
     table.tried('a', false);
@@ -91,7 +91,7 @@ describe('what was answered', () => {
     expect([...table.totals()]).toContainEqual(['a', 'wouldDeny', 2]);
   });
 
-  it('of more rules than there is room for is counted together, until one was idle for a day', () => {
+  it('of rules beyond the maximum are counted together, until one was idle for a day', () => {
     for (const rule of ['a', 'b', 'c', 'd']) grant(1, rule);
     expect(counts()).toEqual({
       a: [1, 0, 0, 0],
@@ -116,7 +116,7 @@ describe('what was answered', () => {
 });
 
 describe('the history', () => {
-  it('has each minute in its place, and zeros for a gap', () => {
+  it('has each minute at its position, and zeros for a gap', () => {
     grant(1);
     table.turnTo(NOW + 1);
     grant(2);
@@ -126,7 +126,7 @@ describe('the history', () => {
     expect(granted(2, NOW + 1)).toEqual([1, 2]);
   });
 
-  it('drops a minute after a day, however long nothing was counted', () => {
+  it('drops a minute after a day, even if nothing was counted for long', () => {
     grant(1);
     table.turnTo(NOW + USAGE_MINUTES_MAX - 1);
     expect(granted(USAGE_MINUTES_MAX, NOW + USAGE_MINUTES_MAX - 1)[0]).toBe(1);
@@ -136,7 +136,7 @@ describe('the history', () => {
     expect(granted(1, NOW + 5 * USAGE_MINUTES_MAX)).toEqual([2]);
   });
 
-  it('continues where it was when the clock steps back, and shows no later minutes', () => {
+  it('continues in the same minutes when the clock steps back, and shows no later ones', () => {
     grant(1);
     table.turnTo(NOW + 2);
     grant(5);
@@ -147,7 +147,7 @@ describe('the history', () => {
     expect(granted(3, NOW + 2)).toEqual([2, 0, 5]);
   });
 
-  it('never shows a count under another minute, however the clock steps', () => {
+  it('never shows a count under another minute, for any steps of the clock', () => {
     const step = fc.record({
       by: fc.oneof(
         fc.integer({ min: -5, max: 5 }),
@@ -159,7 +159,7 @@ describe('the history', () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         table = new UsageTable(3);
         const inMinute = new Map<number, number>();
-        /** By slot: the minute that was counted there last. */
+        /** By slot: the last minute that was counted there. */
         const owner = new Map<number, number>();
         let minute = NOW;
         for (const { by, grants } of steps) {
@@ -187,7 +187,7 @@ describe('the keys that are granted and denied most', () => {
   /** The first minute of an hour. */
   const HOUR = 60 * 483_334;
 
-  it('are listed by rule, and only when they are asked for', () => {
+  it('are listed by rule, and only on request', () => {
     grant(2);
     grant(1, 'b');
     table.decided('b', false, 'bob');
@@ -204,7 +204,7 @@ describe('the keys that are granted and denied most', () => {
     expect(table.usage(ALL, NOW).allowed.keys).toEqual([]);
   });
 
-  it('are those of the current hour and the one before', () => {
+  it('are those of the current and the previous hour', () => {
     const count = (): number | undefined => table.usage(TOP, NOW).allowed.keys[0]?.count;
     table.turnTo(HOUR);
     grant(1);

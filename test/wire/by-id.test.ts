@@ -9,7 +9,7 @@ describe('items under ids', () => {
   it('behave as in a Map, in the order of their ids', () => {
     const step = fc.oneof(
       fc.record({ add: fc.integer({ min: 1, max: 90 }) }),
-      // Mostly an old one, and sometimes one that is not there.
+      // Mostly an old id, and sometimes an unknown one.
       fc.record({ delete: fc.integer({ min: -3, max: 200 }) }),
     );
     fc.assert(
@@ -33,7 +33,7 @@ describe('items under ids', () => {
     );
   });
 
-  it('that stay for long are kept while others come and go', () => {
+  it('that stay for long are kept while others are added and removed', () => {
     const things = new ById<number>(7);
     things.add(7);
     for (let id = 8; id < 100_000; id += 1) {

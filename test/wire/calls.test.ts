@@ -27,7 +27,7 @@ class Bench {
   ask(request: string, to = 2, until = 10): Call<Asked> {
     const done = (result: string): void => void this.reported.push(`${request}: ${result}`);
     const call = this.calls.maybeAsk({ to, done }, until);
-    if (call === undefined) throw new Error(`${request} is one call too many`);
+    if (call === undefined) throw new Error(`${request} is a call beyond their number`);
     return call;
   }
 
@@ -56,14 +56,14 @@ describe('a call', () => {
   it('is refused when too many are under way, and its id is not used up', () => {
     const bench = new Bench();
     for (const request of ['a', 'b', 'c']) bench.send(request);
-    const refused = { to: 2, done: () => void bench.reported.push('d was told') };
+    const refused = { to: 2, done: () => void bench.reported.push('d was answered') };
     expect(bench.calls.maybeAsk(refused, 10)).toBeUndefined();
     bench.calls.answered(2, FIRST_ID, 'yes');
     expect(bench.send('e').id).toBe(FIRST_ID + 3);
     expect(bench.reported).toEqual(['a: yes']);
   });
 
-  it('that was never sent has no effect, and the effect of one that was sent is unknown', () => {
+  it('that was never sent has no effect, and the effect of a lost one that was sent is unknown', () => {
     const bench = new Bench();
     bench.ask('waits');
     bench.send('left');
@@ -74,7 +74,7 @@ describe('a call', () => {
     expect([bench.reported.length, bench.calls.outstandingCount]).toEqual([2, 1]);
   });
 
-  it('that is made while others end with their connection is not ended with them', () => {
+  it('that begins while others end with their connection is not ended with them', () => {
     const bench = new Bench();
     const ask = (): void => void bench.send('again');
     bench.calls.maybeAsk({ to: 2, done: ask }, 10);
@@ -84,7 +84,7 @@ describe('a call', () => {
 });
 
 describe('a call that expires', () => {
-  it('is lost, if nobody waits for late answers', () => {
+  it('is lost, if no caller waits for late answers', () => {
     const bench = new Bench();
     const call = bench.send('a');
     bench.send('b', 2, 11);
@@ -107,7 +107,7 @@ describe('a call that expires', () => {
     expect([bench.reported, bench.ended]).toEqual([['a: yes'], [2, 3]]);
   });
 
-  it('is dropped when more have expired since than are remembered', () => {
+  it('is dropped when too many others have expired since', () => {
     const bench = new Bench({ lateMax: 2 });
     const calls = ['a', 'b', 'c'].map((request) => bench.send(request));
     bench.calls.expire(10);

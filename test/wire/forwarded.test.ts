@@ -1,4 +1,4 @@
-/** Tests the frames of forwarded requests and answers: everything arrives, and malformed frames are refused. */
+/** Tests the frames of forwarded requests and answers: all fields are decoded, and malformed frames are refused. */
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
 import type { CustomerRequest } from '../../src/api/customer.ts';
@@ -185,7 +185,7 @@ const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
   { maxLength: 9 },
 );
 
-/** No cost is a cost of 1. */
+/** A request without a cost has a cost of 1. */
 function meant(requests: readonly ForwardedRequest[]): unknown[] {
   return requests.map(({ request, ...rest }) => ({
     ...rest,
@@ -194,7 +194,7 @@ function meant(requests: readonly ForwardedRequest[]): unknown[] {
 }
 
 describe('requests', () => {
-  it('arrive with every field, in their order', () => {
+  it('are decoded with every field, in their order', () => {
     fc.assert(
       fc.property(requests, (sent) => {
         expect(meant(decodeRequests(encodeRequests(sent)))).toEqual(meant(sent));
@@ -203,7 +203,7 @@ describe('requests', () => {
     );
   });
 
-  it('travel in the bytes of a log entry', () => {
+  it('have the bytes of a log entry', () => {
     const request = { userId: 'ada', ruleId: 'r', cost: 2, timestampMillis: 9, requestId: 'q' };
     const payload = encodeRequests([{ id: 7, budgetMillis: 90, partition: 4, relayTo: 3, request }]);
     const entry = entryOf([request]);
@@ -236,7 +236,7 @@ describe('requests', () => {
 });
 
 describe('answers', () => {
-  it('arrive with every field', () => {
+  it('are decoded with every field', () => {
     fc.assert(
       fc.property(answers, (sent) => {
         expect(decodeAnswers(encodeAnswers(sent))).toEqual(sent);
@@ -277,7 +277,7 @@ describe('a malformed payload', () => {
     }
   });
 
-  it('of looks is a FrameError: one that is not there, one twice, one that asks for a grant', () => {
+  it('of peeks is a FrameError: for an unknown index, a repeated one, and a request for a grant', () => {
     const two = [{ userId: 'ada' }, { userId: 'bob', ruleId: 'r', cost: 2, timestampMillis: 1 }];
     expect(decodeRequests(checking([0, 1], two))).toMatchObject([
       { request: { ask: 'peek', userId: 'ada' } },
@@ -302,7 +302,7 @@ describe('a malformed payload', () => {
     for (let length = 0; length < answered.length; length += 1)
       expect(() => decodeAnswers(answered.subarray(0, length))).toThrow(FrameError);
     expect(() => decodeAnswers(Buffer.concat([answered, Buffer.alloc(1)]))).toThrow(FrameError);
-    // A kind that is none; a rule that was not named; a flag that is none; text that is none.
+    // An unknown kind; an unknown rule; an invalid flag; invalid text.
     for (const bytes of [
       [1, 1, 9],
       [1, 1, 0, 1, 1],
@@ -335,7 +335,7 @@ describe('a malformed payload', () => {
     );
   });
 
-  it('is not caused by what an encoder that threw has left', () => {
+  it('is not caused by an encoder that threw before', () => {
     const tooLong = { ...request, request: { userId: 'x'.repeat(1_025) } };
     expect(() => encodeRequests([request, tooLong])).toThrow(RangeError);
     expect(decodeRequests(encodeRequests([request]))).toMatchObject([request]);

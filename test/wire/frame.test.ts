@@ -21,7 +21,7 @@ interface Received {
   readonly payload: Uint8Array;
 }
 
-/** Collects what a decoder makes of the bytes it is fed. */
+/** Collects the frames that a decoder returns for its input. */
 class Receiver {
   readonly frames: Received[] = [];
   readonly #decoder = new FrameDecoder(TAG);
@@ -49,7 +49,7 @@ const frame = fc.record({
 });
 
 describe('frames', () => {
-  it('are decoded as they were encoded, however the stream is split', () => {
+  it('are decoded as they were encoded, for any splits of the stream', () => {
     fc.assert(
       fc.property(
         fc.array(frame, { maxLength: 8 }),
@@ -69,7 +69,7 @@ describe('frames', () => {
     );
   });
 
-  it('arrive one byte at a time', () => {
+  it('may arrive one byte at a time', () => {
     const receiver = new Receiver();
     const stream = Buffer.concat([
       encodeFrame('hello', new Uint8Array(0), TAG),
@@ -82,7 +82,7 @@ describe('frames', () => {
     ]);
   });
 
-  it('may be as long as the bound and no longer', () => {
+  it('may be as long as the bound, and no longer', () => {
     const receiver = new Receiver();
     receiver.push(encodeFrame('peerMessages', new Uint8Array(FRAME_PAYLOAD_BYTES_MAX), TAG));
     expect(receiver.frames[0]?.payload).toHaveLength(FRAME_PAYLOAD_BYTES_MAX);
@@ -92,7 +92,7 @@ describe('frames', () => {
   });
 });
 
-/** A frame whose header says something else, with a checksum of the header that fits. */
+/** A frame with a changed header and a correct checksum of that header. */
 function changed(change: (frame: Buffer) => void): Buffer {
   const bytes = encodeFrame('status', Uint8Array.of(1, 2, 3), TAG);
   change(bytes);
@@ -100,7 +100,7 @@ function changed(change: (frame: Buffer) => void): Buffer {
   return bytes;
 }
 
-/** As many bytes as the longest length asks for: a damaged length may have to wait for what it claims. */
+/** As many bytes as the longest frame: a decoder may have to wait for all bytes of a damaged length. */
 const REST = Buffer.alloc(FRAME_PAYLOAD_BYTES_MAX + FRAME_HEADER_BYTES);
 
 describe('a bad frame', () => {
@@ -124,7 +124,7 @@ describe('a bad frame', () => {
     expect(receiver.frames).toEqual([]);
   });
 
-  it('with an impossible length is refused by its header alone, before memory is spent on it', () => {
+  it('with an impossible length is refused by its header alone, before memory is allocated for it', () => {
     const header = changed((f) => f.writeUInt32BE(FRAME_PAYLOAD_BYTES_MAX + 1, 12)).subarray(
       0,
       FRAME_HEADER_BYTES,
@@ -134,7 +134,7 @@ describe('a bad frame', () => {
     expect(receiver.errorOf(header.subarray(-1))).toBeInstanceOf(FrameError);
   });
 
-  it('does not affect the good ones before it', () => {
+  it('does not affect valid ones before it', () => {
     const receiver = new Receiver();
     const good = encodeFrame('answers', Uint8Array.of(7), TAG);
     expect(receiver.errorOf(Buffer.concat([good, Buffer.alloc(FRAME_HEADER_BYTES)]))).toBeInstanceOf(
@@ -150,7 +150,7 @@ describe('a bad frame', () => {
       expect(receiver.errorOf(whole.subarray(0, length))).toBeUndefined();
       expect(receiver.frames).toEqual([]);
     }
-    // The next frame stands where the rest of this one should be.
+    // The next frame comes in the place of the missing bytes.
     for (let length = 1; length < whole.length; length += 1) {
       const receiver = new Receiver();
       const error = receiver.errorOf(whole.subarray(0, length), whole, REST);
@@ -159,7 +159,7 @@ describe('a bad frame', () => {
     }
   });
 
-  it('is noticed whichever bit of it flipped', () => {
+  it('is noticed, if any bit of it flipped', () => {
     const whole = encodeFrame(
       'peerMessages',
       Uint8Array.from({ length: 9 }, (_, i) => i * 29),

@@ -21,7 +21,7 @@ describe('a hello', () => {
     [plain],
     [{ ...plain, targetIncarnation: 'y' }],
     [{ ...plain, peer: address, http: { host: '::1', port: 65_535 } }],
-  ])('arrives as it was sent: %j', (hello) => {
+  ])('is decoded as it was encoded: %j', (hello) => {
     expect(decodeHello(encodeHello(hello))).toEqual(hello);
   });
 
@@ -50,7 +50,7 @@ describe('a hello', () => {
     expect(decodeRefusal(encodeRefusal({ ...refusal, text: 'x'.repeat(9_999) })).text.length).toBe(400);
   });
 
-  it('and its welcome say which versions are spoken; what follows is for later ones', () => {
+  it('and its welcome contain the supported versions; further fields are for later versions', () => {
     const fields = [4, 'x', 1, null, 'f', null, null, null, null];
     expect(decodeHello(pack([...fields, 1, 2, 'more'])).speaks).toEqual({ min: 1, max: 2 });
     expect(decodeWelcome(pack(['x', 1, 2, 'more'])).speaks).toEqual({ min: 1, max: 2 });

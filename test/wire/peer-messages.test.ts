@@ -1,4 +1,4 @@
-/** Tests the frame of peer messages: everything arrives, and malformed frames are refused. */
+/** Tests the frame of peer messages: all fields are decoded, and malformed frames are refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
@@ -15,7 +15,7 @@ function encodeOne(message: PeerMessage): Buffer {
   return payload;
 }
 
-/** Byte strings compared by what they hold: a Buffer is as good as a Uint8Array. */
+/** Byte strings compared by their contents: a Buffer equals a Uint8Array with the same bytes. */
 function plain(value: unknown): unknown {
   if (value instanceof Uint8Array) return { hex: Buffer.from(value).toString('hex') };
   if (Array.isArray(value)) return value.map(plain);
@@ -23,7 +23,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]));
 }
 
-/** What decoding throws, or undefined. */
+/** The error that decoding throws, or undefined. */
 function refusal(payload: Uint8Array, from = FROM, to = TO): unknown {
   try {
     decodePeerMessages(payload, from, to);
@@ -38,7 +38,7 @@ function samplesOf(name: string, count: number): PeerMessage[] {
 }
 
 describe('messages between nodes', () => {
-  it.each(NAMES)('survive the trip with every field: %s', (name) => {
+  it.each(NAMES)('are decoded with every field: %s', (name) => {
     fc.assert(
       fc.property(fc.array(PEER_MESSAGES[name] ?? peerMessage, { maxLength: 4 }), (messages) => {
         const decoded = encodePeerMessages(messages).flatMap((payload) =>
@@ -57,7 +57,7 @@ describe('messages between nodes', () => {
     expect(plain(decodePeerMessages(payload, FROM, TO))).toEqual(plain(messages));
   });
 
-  it('are no payload when there are none', () => {
+  it('have no payload when there are none', () => {
     expect(encodePeerMessages([])).toEqual([]);
   });
 
@@ -116,7 +116,7 @@ describe('one large turn', () => {
   });
 });
 
-describe('a message that claims to be between others', () => {
+describe('a message that names other nodes', () => {
   it.each(NAMES)('is refused: %s', (name) => {
     for (const message of samplesOf(name, 5)) {
       const payload = encodeOne(message);
@@ -128,7 +128,7 @@ describe('a message that claims to be between others', () => {
     }
   });
 
-  it('takes the others of its payload with it', () => {
+  it('makes the whole payload be refused', () => {
     const [honest] = samplesOf('heartbeat', 1);
     if (honest?.kind !== 'message') throw new Error('a heartbeat was sampled');
     const forged: PeerMessage = { ...honest, message: { ...honest.message, from: FROM + 1 } };
@@ -160,19 +160,19 @@ describe('the decoder', () => {
 
   it.each([
     ['nothing', bytes()],
-    ['a kind that is none', bytes(3, 1)],
-    ['a type that is none', bytes(0, 1, 99, FROM, TO, 1)],
+    ['an unknown kind', bytes(3, 1)],
+    ['an unknown type', bytes(0, 1, 99, FROM, TO, 1)],
     ['a snapshot as a message', bytes(0, 1, 8, FROM, TO, 1)],
     ['a group without an end', bytes(0, ...ENDLESS)],
-    ['a group that no integer can hold', bytes(0, ...TOO_LARGE)],
-    ['a flag that is neither', bytes(0, 1, 3, FROM, TO, 1, 2, 0, 0)],
+    ['a group id above the largest integer', bytes(0, ...TOO_LARGE)],
+    ['a flag of neither 0 nor 1', bytes(0, 1, 3, FROM, TO, 1, 2, 0, 0)],
     ['entries said to be 2^48', bytes(...APPEND, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40)],
-    ['an entry of a kind that is none', bytes(...APPEND, 1, 1, 1, 1, 3, 0)],
+    ['an entry of an unknown kind', bytes(...APPEND, 1, 1, 1, 1, 3, 0)],
     [
       'data said to hold 2^48 bytes',
       bytes(...APPEND, 1, 1, 1, 1, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40),
     ],
-    ['an unsound configuration', bytes(...APPEND, 1, 1, 1, 1, 2, 1, 0xc1)],
+    ['an invalid configuration', bytes(...APPEND, 1, 1, 1, 1, 2, 1, 0xc1)],
     ['entries with a gap', bytes(...APPEND, 2, 1, 1, 1, 0, 0, 3, 1, 1, 0, 0)],
     ['entries of falling terms', bytes(...APPEND, 2, 1, 2, 1, 0, 0, 2, 1, 1, 0, 0)],
     ['entries of falling times', bytes(...APPEND, 2, 1, 1, 2, 0, 0, 2, 1, 1, 0, 0)],
@@ -181,14 +181,14 @@ describe('the decoder', () => {
     expect(refusal(payload)).toBeInstanceOf(FrameError);
   });
 
-  it('reads what is just within its bounds', () => {
+  it('reads values at their bounds', () => {
     expect(refusal(bytes(...APPEND, 0))).toBeUndefined();
     expect(refusal(bytes(...APPEND, 2, 1, 1, 1, 0, 0, 2, 1, 1, 0, 0))).toBeUndefined();
     expect(refusal(bytes(0, 1, 3, FROM, TO, 1, 1, 0, 0))).toBeUndefined();
     expect(refusal(bytes(1, 1, FROM, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0))).toBeUndefined();
   });
 
-  it('is left nothing by an encoder that threw', () => {
+  it('is not affected by an encoder that threw', () => {
     const [heartbeat] = samplesOf('heartbeat', 1);
     if (heartbeat?.kind !== 'message') throw new Error('a heartbeat was sampled');
     const meta = { index: 1, term: 1, timeMillis: 1, voters: [1], chunkCount: 1, byteLength: 1 };
@@ -198,7 +198,7 @@ describe('the decoder', () => {
     expect(plain(decodePeerMessages(encodeOne(heartbeat), FROM, TO))).toEqual(plain([heartbeat]));
   });
 
-  it('throws nothing but FrameError, whatever bytes it gets', () => {
+  it('throws only FrameError, for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (payload) => {
         const error = refusal(payload);
@@ -208,7 +208,7 @@ describe('the decoder', () => {
     );
   });
 
-  it('throws nothing but FrameError for bytes that are almost right', () => {
+  it('throws only FrameError for almost valid bytes', () => {
     const edit = fc.tuple(fc.nat(), fc.nat(255));
     fc.assert(
       fc.property(peerMessage, fc.array(edit, { minLength: 1, maxLength: 4 }), (message, edits) => {

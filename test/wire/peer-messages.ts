@@ -88,7 +88,7 @@ const meta: fc.Arbitrary<SnapshotMeta> = fc.record(
   { requiredKeys: ['index', 'term', 'timeMillis', 'voters', 'chunkCount', 'byteLength'] },
 );
 
-/** All that travel as messages; a snapshot does so in chunks. */
+/** All messages of cores; a snapshot is sent in chunks instead. */
 const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbitrary<Message> } = {
   preVote: vote('preVote'),
   vote: vote('vote'),
@@ -150,7 +150,7 @@ function inGroup(message: fc.Arbitrary<Message>): fc.Arbitrary<PeerMessage> {
   return fc.record({ kind: fc.constant('message'), group: natural, message });
 }
 
-/** By name: each type of message, and all other kinds. */
+/** Generators by name: for each type of message, and all other kinds. */
 export const PEER_MESSAGES: Readonly<Record<string, fc.Arbitrary<PeerMessage>>> = {
   ...Object.fromEntries(Object.entries(MESSAGES).map(([type, message]) => [type, inGroup(message)])),
   chunk: fc.record({

@@ -1,4 +1,4 @@
-/** Tests the frames with few fields: everything arrives, and malformed frames are refused. */
+/** Tests the frames with few fields: all fields are decoded, and malformed frames are refused. */
 import { describe, expect, it } from 'vitest';
 import {
   decodePing,
@@ -209,7 +209,7 @@ const KINDS = {
 };
 
 describe.each(Object.entries(KINDS))('a frame of a %s', (_name, { encode, decode, samples, wrong }) => {
-  it.each(samples.map((sample) => [sample]))('arrives as it was sent: %j', (sample) => {
+  it.each(samples.map((sample) => [sample]))('is decoded as it was encoded: %j', (sample) => {
     expect(decode(encode(sample))).toEqual(sample);
   });
 

@@ -1,4 +1,4 @@
-/** What the middleware needs to know about a request, in one form for all frameworks. */
+/** The facts about a request that the middleware needs, in one form for all frameworks. */
 
 /** A request of any framework. */
 export interface RequestFacts {

@@ -1,6 +1,6 @@
 /**
  * Identifiers: functions that return whose budget a request is charged to, and ways to combine them. Each result begins
- * with its kind, so that a user whose name looks like an address does not use the budget of that address.
+ * with its kind, so that a user whose name is the text of an address does not use the budget of that address.
  */
 import { createHash } from 'node:crypto';
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';

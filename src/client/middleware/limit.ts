@@ -6,12 +6,18 @@ import {
   RATE_LIMIT_HEADERS,
   type RateLimitHeaders,
   rateLimitHeaders,
+  restoredHeaders,
   secondsCeil,
 } from '../../api/rate-limit-headers.ts';
-import { denialMessage, restoredHeaders } from '../../api/restored.ts';
-import { blockedMessage } from '../../api/waiting.ts';
-import { ALLOW_STATUS, BLOCKED_STATUS, UNAVAILABLE_RETRY_SECONDS } from '../../api/refusals.ts';
-import { UNMATCHED, UNMATCHED_MESSAGE, UNMATCHED_STATUS } from '../../api/unmatched.ts';
+import { blockedMessage, denialMessage } from '../../api/waiting.ts';
+import {
+  ALLOW_STATUS,
+  BLOCKED_STATUS,
+  UNAVAILABLE_RETRY_SECONDS,
+  UNMATCHED,
+  UNMATCHED_MESSAGE,
+  UNMATCHED_STATUS,
+} from '../../api/refusals.ts';
 import { InvalidOptionError, QuorateError } from '../errors.ts';
 import { guarded } from '../guarded.ts';
 import type { FailMode } from '../options.ts';
@@ -32,7 +38,7 @@ export interface RateLimitOptions<R> {
   readonly descriptors?: Readonly<Record<string, Identifier<R>>>;
   /** The id of the only rule to apply. Default: all rules of the cluster that match. */
   readonly rule?: string | ((request: R) => MaybeLater<string | undefined>);
-  /** What the request costs. Default 1. */
+  /** The cost of the request. Default 1. */
   readonly cost?: number | ((request: R) => MaybeLater<number>);
   /** Returns true for requests that are not limited. The cluster is not asked about them. */
   readonly skip?: (request: R) => MaybeLater<boolean>;
@@ -49,14 +55,14 @@ export interface RateLimitOptions<R> {
    * warning.
    */
   readonly onDenied?: (answer: PermitAnswer, request: R) => void;
-  /** Called for each error of the client, whatever the response is. */
+  /** Called for each error that the client throws. With `shadow` the request still passes. */
   readonly onError?: (error: QuorateError, request: R) => void;
 }
 
 /** Response headers. Names are in lower case. */
 export type Headers = Readonly<Record<string, string>>;
 
-/** What to do with a request. */
+/** The verdict on a request: it passes, or gets this response. */
 export type Verdict =
   /** @property waitMillis how long to wait before going on, because a leaky bucket queues the request */
   | { readonly passes: true; readonly headers: Headers; readonly waitMillis: number }

@@ -1,4 +1,6 @@
-/** What all pages below `/docs` have in common: their style, their content security policy, and how text becomes HTML. */
+/**
+ * The common parts of all pages below `/docs`: their style, their content security policy, and how text becomes HTML.
+ */
 import { createHash } from 'node:crypto';
 
 const STYLE = `

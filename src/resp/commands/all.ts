@@ -1,13 +1,12 @@
 /** The table of all commands of the RESP listener. */
 import type { Command } from '../command.ts';
 import { CommandTable } from '../command-table.ts';
-import { ALLOW } from './allow-command.ts';
+import { ALLOW, MATCH } from './grant-commands.ts';
 import { CHANNEL_COMMANDS } from './channel-commands.ts';
 import { CLIENT } from './client-commands.ts';
 import { ASKING, CLUSTER } from './cluster-commands.ts';
 import { COMMAND } from './command-command.ts';
 import { CONNECTION_COMMANDS } from './connection-commands.ts';
-import { MATCH } from './match-command.ts';
 import { SERVER_COMMANDS } from './server-commands.ts';
 import { THROTTLE } from './throttle-command.ts';
 import { TRANSACTION_COMMANDS } from './transaction-commands.ts';

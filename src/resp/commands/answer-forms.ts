@@ -6,8 +6,7 @@ import type { ConflictingId, Invalid, LimitStatus, Unavailable } from '../../api
 import type { AskAnswer } from '../../api/question.ts';
 import type { PeekAnswer } from '../../api/peek.ts';
 import type { RefundQuestionAnswer } from '../../api/refund.ts';
-import { UNAVAILABLE } from '../../api/refusals.ts';
-import { UNMATCHED } from '../../api/unmatched.ts';
+import { UNAVAILABLE, UNMATCHED } from '../../api/refusals.ts';
 import { waitHelps } from '../../api/waiting.ts';
 import { error, type ErrorReply, failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';

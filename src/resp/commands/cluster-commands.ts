@@ -7,8 +7,7 @@ import { keySlot, SLOT_COUNT, slotRangeOf } from '../../api/key-slot.ts';
 import { readAddress } from '../../api/node-address.ts';
 import type { Call, Command } from '../command.ts';
 import { container } from '../command-table.ts';
-import { failed, mapOf, OK, type Reply } from '../reply.ts';
-import { notUtf8 } from './grant-options.ts';
+import { failed, mapOf, OK, type Reply, notUtf8 } from '../reply.ts';
 
 /** The length of a node's name: clients expect 40 hex digits. */
 const NODE_NAME_DIGITS = 40;

@@ -8,8 +8,7 @@ import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { type StatedThrottle, statedThrottleId } from '../../api/stated-rule.ts';
 import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
-import { failed, type Reply } from '../reply.ts';
-import { notUtf8 } from './grant-options.ts';
+import { failed, type Reply, notUtf8 } from '../reply.ts';
 import { throttleStatus, writeThrottle } from './throttle-forms.ts';
 
 /** The most bytes of an argument that an error shows. */

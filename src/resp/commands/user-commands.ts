@@ -2,8 +2,7 @@
 import { invalidInUser, questionOf } from '../../api/question.ts';
 import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
-import { failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
-import { notUtf8 } from './grant-options.ts';
+import { failed, type Reply, SYNTAX_ERROR, notUtf8 } from '../reply.ts';
 import { refundReply, statusReply } from './answer-forms.ts';
 
 /** The most bytes of one row of `PEEK`: a rule id of 128 bytes, five numbers, and the framing. */

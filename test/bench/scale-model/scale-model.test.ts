@@ -21,7 +21,7 @@ const SECONDS = 0.05;
 const OPEN = { requestsPerSecond: 20_000, perCall: 4, toLeaders: 0.5 };
 
 describe('a machine', () => {
-  it('does as many things at once as it has cores, and the rest in their order', () => {
+  it('does as many tasks at once as it has cores, and the rest in order', () => {
     const timeline = new Timeline();
     const machine = new Machine(timeline, 2);
     const done: [string, number][] = [];
@@ -44,14 +44,14 @@ describe('a machine', () => {
 });
 
 describe('a simulated cluster', () => {
-  it('is bound by its cores alone where only copies cost anything: three of 10 us for each grant', () => {
+  it('is bound only by its cores if only copies have a cost: three of 10 us for each grant', () => {
     const times = { ...FREE, copy: 10, network: 5 };
     const rate = closedLoopRate({ ...SHAPE, times }, { connections: 48, pipeline: 16 }, 0.2);
     expect(rate).toBeGreaterThan(0.95 * (2 / 30e-6));
     expect(rate).toBeLessThan(1.05 * (2 / 30e-6));
   });
 
-  it('answers no sooner than frames and disks allow', () => {
+  it('answers no sooner than the delays of frames and disks allow', () => {
     const times = { ...FREE, network: 1_000, sync: 4_000 };
     const shape = { ...SHAPE, times, nodesPerMachine: 1 };
     const load = { requestsPerSecond: 300, perCall: 1, toLeaders: 1 };
@@ -62,12 +62,12 @@ describe('a simulated cluster', () => {
     expect(p50Millis).toBeLessThan(14);
   });
 
-  it('is the same for the same seed', () => {
+  it('gives the same result for the same seed', () => {
     const [one, other] = [0, 1].map(() => openLoop(SHAPE, OPEN, { seconds: 0.2, trouble: 'death' }));
     expect(one).toEqual(other);
   });
 
-  it('answers slower while a node dies, and goes on', () => {
+  it('answers slower while a node dies, and keeps answering', () => {
     const shape = { ...SHAPE, nodes: 5, nodesPerMachine: 1 };
     const calm = openLoop(shape, OPEN, { seconds: 0.5, trouble: 'none' });
     const death = openLoop(shape, OPEN, { seconds: 0.5, trouble: 'death' });
@@ -77,7 +77,7 @@ describe('a simulated cluster', () => {
 });
 
 describe('service times', () => {
-  it('are found again from rates that they made', () => {
+  it('can be calculated from the rates that they cause', () => {
     const slowness = { calls: 1.5, requests: 0.8, rounds: 2 };
     const rates = [1, 16, 64].map((pipeline): MeasuredRate => {
       const { nodes, partitionsPerNode, cores } = SHAPE;
@@ -91,9 +91,9 @@ describe('service times', () => {
 });
 
 describe('users by Zipf', () => {
-  it('ask as much as all together, granted and denied', () => {
-    const who = { users: 1_000, exponent: 1, limitPerSecond: 10, waitSeconds: 1 };
-    const reaching = reachingOf(1_000, who);
+  it('have the rates of all users together, granted and denied', () => {
+    const load = { users: 1_000, exponent: 1, limitPerSecond: 10, waitSeconds: 1 };
+    const reaching = reachingOf(1_000, load);
     const harmonic = Array.from({ length: 1_000 }, (_, i) => 1 / (i + 1)).reduce((a, b) => a + b);
     expect(reaching.hottestUserPerSecond).toBeCloseTo(1_000 / harmonic, 6);
     const granted = Array.from({ length: 1_000 }, (_, i) => Math.min(10, 1_000 / (i + 1) / harmonic));
@@ -105,8 +105,8 @@ describe('users by Zipf', () => {
     expect(reaching.denialsPerSecond).toBeLessThanOrEqual(14);
   });
 
-  it('are summed beyond a hundred thousand as if one by one', () => {
-    const who = { users: 400_000, exponent: 0.9, limitPerSecond: 1e9, waitSeconds: 1 };
-    expect(reachingOf(5_000, who).grantsPerSecond).toBeCloseTo(5_000, 0);
+  it('have the same sum beyond a hundred thousand as if added one by one', () => {
+    const load = { users: 400_000, exponent: 0.9, limitPerSecond: 1e9, waitSeconds: 1 };
+    expect(reachingOf(5_000, load).grantsPerSecond).toBeCloseTo(5_000, 0);
   });
 });

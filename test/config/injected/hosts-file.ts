@@ -1,6 +1,6 @@
 /**
  * Imported into a process before anything else: resolves host names from the file QUORATE_TEST_HOSTS, a JSON object
- * of names and addresses, which is read anew each time.
+ * of names and addresses, which is read again each time.
  */
 import dns, { type LookupOptions } from 'node:dns';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** A process that only does what `quorate join` does. Arguments: the directory, and the node as JSON. */
+/** A process that only does the work of `quorate join`. Arguments: the directory, and the node as JSON. */
 import type { NodeAddress } from '../../../src/api/node-address.ts';
 import { joinCluster } from '../../../src/cli/join-cluster.ts';
 

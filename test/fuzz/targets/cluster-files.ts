@@ -37,7 +37,10 @@ function runFloor(input: Buffer): Outcome {
 }
 
 const nodes = fc.integer({ min: 1, max: 5 });
-/** The table of a new cluster has no version: it is the first. And no rule in it is a window of another. */
+/**
+ * The rules of a new cluster have no version field: they are the first version. No rule in them is a window of another
+ * rule.
+ */
 const firstRules = table.map((made) => {
   const { version: _, ...rules } = made;
   return { ...rules, rules: rules.rules.map(({ of: _of, ...rule }) => rule) };

@@ -118,7 +118,7 @@ function isReadable(body: string): boolean {
 /** Checks that all requests that reached the node are within bounds. */
 function checkAsked({ asked, listed, peeks, refunds, ...more }: Listener): void {
   for (const question of [...asked, ...refunds])
-    promise(invalidInQuestion(question) === undefined, 'a question within bounds');
+    promise(invalidInQuestion(question) === undefined, 'a request within bounds');
   for (const request of listed) promise(invalidInListed(request) === undefined, 'lists within bounds');
   for (const { key, rule: named } of peeks) {
     promise(isBoundedText(key, KEY_BYTES_MAX), 'a key within its bounds');
@@ -233,7 +233,7 @@ export const HTTP: readonly Target[] = [
   },
   {
     name: 'http-listener',
-    parser: 'all routes of the HTTP door: addresses, headers, bodies',
+    parser: 'all routes of the HTTP listener: addresses, headers, bodies',
     sound: fc.oneof(
       simple.map((text) => Buffer.from(text)),
       withBody(asJson),

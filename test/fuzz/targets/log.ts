@@ -29,15 +29,15 @@ const RULES = validateRuleTable({
   ],
 });
 /**
- * A state in which nothing is remembered is soon made. It stays small: a sweep, of one byte, writes all that is
- * remembered anew, and is charged with that.
+ * A new, small state for each input. It must stay small: a sweep command of one byte rewrites everything that the state
+ * remembers, and its memory is compared with the size of the input.
  */
 const APPLIED_MAX = 64;
 
 let machine = new LimiterStateMachine();
 let applied = APPLIED_MAX;
 
-/** To a state that has applied others before: whatever is accepted must do. */
+/** Applies the command to a state that has applied others before: every accepted command must be applicable. */
 function apply(command: Command): void {
   if (applied >= APPLIED_MAX) {
     machine = new LimiterStateMachine();
@@ -59,7 +59,7 @@ function runEntries(input: Buffer): Outcome {
   if (command.type === 'allow') {
     const requests = requestsOf(command.batch);
     const again = decodeCommand(entryOf(requests));
-    promise(again.type === 'allow', 'requests are a batch again');
+    promise(again.type === 'allow', 'encoded requests are read as a batch again');
     promiseSame(requestsOf(again.batch), requests, 'requests again');
   }
   if (command.type === 'rules') {

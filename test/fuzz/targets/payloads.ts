@@ -258,7 +258,7 @@ function run(input: Buffer): Outcome {
   const at = (input[0] ?? 0) % KINDS.length;
   const { encode, decode } = KINDS[at]!;
   const read = readOr([FrameError], () => decode(input.subarray(1)));
-  promiseSame(decodePing(CANARY_BYTES), CANARY, 'what is read next');
+  promiseSame(decodePing(CANARY_BYTES), CANARY, 'the payload that is read next');
   if ('refused' in read) return read.refused;
   promiseSame(decode(encode(read.value as never)), read.value, 'the same again');
   return `read ${at}`;

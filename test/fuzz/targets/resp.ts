@@ -16,8 +16,7 @@ import type { ListenerState } from '../../../src/resp/command.ts';
 import { COMMAND_TABLE } from '../../../src/resp/commands/all.ts';
 import { Connection } from '../../../src/resp/connection.ts';
 import { RESP_LIMITS } from '../../../src/resp/resp-listener-init.ts';
-import { FlushPass } from '../../../src/resp/flush-pass.ts';
-import { ReadPass } from '../../../src/resp/read-pass.ts';
+import { FlushPass, ReadPass } from '../../../src/resp/turn-passes.ts';
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_MAX, RequestParser } from '../../../src/resp/request-parser.ts';
 import { Session } from '../../../src/resp/session.ts';
 import { decisionOf, limitStatusOf } from '../../api/decision-of.ts';
@@ -76,7 +75,7 @@ const RECEIPT = { term: 2, index: 7, timeMillis: 90 };
 const NODE: NodeApi = {
   ask: (question, done) => {
     const { descriptors } = question;
-    promise(invalidInQuestion(question) === undefined, `a question of ${JSON.stringify([...descriptors])}`);
+    promise(invalidInQuestion(question) === undefined, `a request for ${JSON.stringify([...descriptors])}`);
     const isLimited = descriptors.get(USER) !== undefined;
     done(
       isLimited ? { kind: 'decision', decision: decisionOf() } : { kind: 'unlimited', rulesVersion: 7 },
@@ -88,7 +87,7 @@ const NODE: NodeApi = {
   usage: (_query, done) => done({ ok: false, reason: 'starting' }),
   allowListed: (_request, done) => done({ kind: 'unavailable', reason: 'starting', proposed: false }),
   peek: ({ key, rule }, done) => {
-    promise(isBoundedText(key, KEY_BYTES_MAX), `a look at ${key}`);
+    promise(isBoundedText(key, KEY_BYTES_MAX), `a peek at ${key}`);
     promise(rule === undefined || isBoundedText(rule, RULE_ID_BYTES_MAX), 'a rule within its bounds');
     done(
       { kind: 'keyStatus', keyStatus: { limits: [limitStatusOf()], decided: RECEIPT, rulesVersion: 7 } },
@@ -139,7 +138,7 @@ class PlayedSocket extends EventEmitter {
   }
 }
 
-/** All that a client of its own is sent. The first byte says how the rest of the input is cut. */
+/** All bytes that a new client receives. The first byte says how the rest of the input is cut. */
 function runConnection(input: Buffer): Judge {
   const socket = new PlayedSocket();
   const passes: (() => void)[] = [];
@@ -181,12 +180,12 @@ function runConnection(input: Buffer): Judge {
     do for (const flush of passes.splice(0)) flush();
     while (socket.written() || passes.length > 0);
   }
-  promise(connection.session === session, 'it is who it was');
+  promise(connection.session === session, 'the session of the connection is unchanged');
   socket.emit('close');
   if (failures.length > 0) throw failures[0];
   promise(
     listener.kept.unfinishedBytes === 0 && listener.kept.unreadBytes === 0,
-    'nothing is kept for who is gone',
+    'nothing is kept for a closed connection',
   );
   // A client that speaks HTTP is disconnected without an answer.
   const unanswered = socket.destroyed && /post|host:/i.test(stream.toString('latin1')) ? 1 : 0;
@@ -195,7 +194,7 @@ function runConnection(input: Buffer): Judge {
 
 const CHANNEL_WORDS = ['subscribe', 'unsubscribe'];
 
-/** Written so that a reply without its end is one too few. */
+/** Counts complete replies, so that a reply without its end is missing. */
 function outcomeOf(sent: Buffer, commands: number, unanswered: number): Outcome {
   const replies = decodeReplies(sent);
   const isFault = /-ERR Protocol error: [^\r\n]*\r\n$/.test(sent.toString('latin1'));
@@ -299,7 +298,7 @@ export const RESP: readonly Target[] = [
   },
   {
     name: 'resp-connection',
-    parser: 'commands of the RESP door, with their replies',
+    parser: 'commands of the RESP listener, with their replies',
     sound: fc.tuple(fc.nat(255), fc.array(command, { maxLength: 5 })).map(([cut, commands]) =>
       streamOf(
         cut,

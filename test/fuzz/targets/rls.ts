@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { InvalidFieldError } from '../../../src/api/fields.ts';
 import { invalidInListed } from '../../../src/api/listed.ts';
-import { messageType } from '../../../src/grpc/message-types.ts';
+import { messageType } from '../../../src/grpc/protos.ts';
 import { decodeRequest, MalformedRequestError } from '../../../src/grpc/rate-limit-messages.ts';
 import { askedBy, type RateLimitRequest } from '../../../src/rls/request.ts';
 import { requestOfJson } from '../../../src/rls/request-json.ts';
@@ -36,10 +36,10 @@ const sound = fc.record({
 function peek(request: RateLimitRequest): Outcome {
   const asked = askedBy(request);
   if ('kind' in asked) {
-    promise(asked.message.startsWith(asked.field), 'the field that is wrong is named');
+    promise(asked.message.startsWith(asked.field), 'the message names the wrong field');
     return `refused: ${asked.field.replaceAll(/\d+/g, 'n')}`;
   }
-  promise(invalidInListed(asked) === undefined, 'what is asked is within its bounds');
+  promise(invalidInListed(asked) === undefined, 'the request is within its bounds');
   return 'read';
 }
 

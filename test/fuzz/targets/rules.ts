@@ -47,7 +47,7 @@ function run(input: Buffer): Outcome {
   new RuleMatcher(definitions).match(ASKED);
   if (format === 'native') {
     const again = readRules(JSON.stringify({ rules: definitions.map(nativeForm) }));
-    promise(again.kind === 'rules', 'rules in the form in which they are told are rules');
+    promise(again.kind === 'rules', 'rules in the form of an answer are read as rules');
     promiseSame(again.definitions, definitions, 'rules again');
   }
   return `read ${format}`;

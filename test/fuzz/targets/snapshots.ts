@@ -25,7 +25,7 @@ const DIGEST_BYTES = 8;
 /** Values that are no command or record, and values that only a newer program reads. */
 const META_ERRORS = [MetaDecodeError, NewerClusterError];
 
-/** Chunks behind their lengths; what is longer than there are bytes ends with them. */
+/** Chunks, each behind its length. A chunk that claims more bytes than there are ends with them. */
 function chunksIn(input: Buffer): Buffer[] {
   const chunks: Buffer[] = [];
   for (let at = 0; at + LENGTH_BYTES <= input.length;) {
@@ -59,7 +59,7 @@ function runLimiter(input: Buffer): Outcome {
   if ('refused' in read) return read.refused;
   const twin = new LimiterStateMachine();
   restoreInto(twin, snapshotOf(machine));
-  promise(twin.hash() === machine.hash(), 'what was restored is the same in a snapshot of its own');
+  promise(twin.hash() === machine.hash(), 'a snapshot of the restored state has the same state');
   return 'read';
 }
 
@@ -142,7 +142,7 @@ function runMetaRecord(input: Buffer): Outcome {
   const at = input[0] ?? 0;
   const read = readOr(META_ERRORS, () => decodeMetaRecord([text.subarray(0, at), text.subarray(at)]));
   if ('refused' in read) return read.refused;
-  // In JSON: what nobody knows in a record is kept, and a number there may be larger than JSON can say.
+  // Compared as JSON: unknown fields of a record are kept, and a number in them may be too large for JSON.
   const bytes = encodeMeta(read.value ?? null);
   promiseSame(encodeMeta(decodeMetaRecord([bytes]) ?? null), bytes, 'a record again');
   for (const each of COMMANDS) applyMetaCommand(read.value, each, hash);

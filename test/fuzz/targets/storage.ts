@@ -191,7 +191,7 @@ function checkAgain(
   promiseSame(withoutSeal(decode(again.key, again.value)), withoutSeal(read), `a record of kind ${at} again`);
 }
 
-/** Checksums are of keys too, whose first byte any reader has looked at. */
+/** Checksums include the key, and every reader has already checked its first byte. */
 function withoutSeal(read: unknown): unknown {
   if (typeof read !== 'object' || read === null || read instanceof Uint8Array) return read;
   return { ...read, checksum: 0, chain: 0 };

@@ -33,10 +33,10 @@ const COLUMNS = { allowed: [1], denied: [2], unavailable: [3], degraded: [4] };
 const TOKEN = { id: 'ab12cd34', role: 'decide', name: 'gateway' } as const;
 const DECIDED = { term: 2, index: 7, position: 1, timeMillis: 90 };
 const REFUND = { refunded: true, ruleId: 'a', cost: 2, decided: DECIDED, rulesVersion: 7 };
-/** The result of a change of any kind; each route uses its part of it. */
+/** The result of a change of any kind; each route uses some of its fields. */
 const MADE = { ok: true, version: 8, pending: [], made: { info: TOKEN, token: 'qt_' } } as const;
 const SNAPSHOT = { clusterId: 'c', partitions: 4, hash: 'h', group: 3, index: 7, term: 2, timeMillis: 90 };
-/** Its stream never ends; `events.test.ts` tests it. */
+/** A route whose answer never ends; `events.test.ts` tests it. */
 const STREAM = 'GET /v1/events';
 /** The reasons for which the cluster refuses a change of any kind. */
 const COMMON = ['nodesBehind', 'notMember', 'overloaded', 'unknownOutcome', 'notLeader'] as const;
@@ -69,7 +69,7 @@ const REFUSALS: Readonly<Record<string, readonly ChangeFailure[]>> = {
 };
 const CLOSED = [...OPERATIONS].filter(([, { security }]) => security === undefined).map(([route]) => route);
 const EVERYTHING = [...OPERATIONS.keys()];
-/** Routes about a key, which may be malformed. In a batch each answer has its own status. */
+/** Routes for a key, which may be malformed. In a batch each answer has its own status. */
 const OF_KEYS = EVERYTHING.filter((route) =>
   /(?:problem.json|plain)$/.test(Object.keys(operationOf(route).responses['503']?.content ?? {}).join()),
 ).filter((route) => operationOf(route).responses['400'] !== undefined && !route.endsWith('/batch'));
@@ -108,7 +108,7 @@ interface Asked {
   readonly token?: string;
   readonly remoteAddress?: string;
   readonly body?: unknown;
-  /** With its question mark. */
+  /** The query, with its question mark. */
   readonly query?: string;
 }
 
@@ -135,7 +135,7 @@ async function statusOf(
   return answer.statusCode;
 }
 
-/** Every answer about a key. */
+/** Checks the answer of every route for a key. */
 function answerAll(answer: Extract<CustomerAnswer, { kind: 'invalid' | 'unavailable' }>): void {
   listener.answer = answer;
   listener.listedAnswer = answer;
@@ -149,13 +149,10 @@ function described(route: string, status: number): unknown {
   return media.map(({ schema }) => schema['$ref']);
 }
 
-describe('what is done', () => {
-  it.each(EVERYTHING.filter((route) => route !== STREAM))(
-    'is told as the document says: %s',
-    async (route) => {
-      expect(await statusOf(route)).toBe(route === 'POST /v1/tokens' ? 201 : 200);
-    },
-  );
+describe('the answer to a request that succeeds', () => {
+  it.each(EVERYTHING.filter((route) => route !== STREAM))('matches the document: %s', async (route) => {
+    expect(await statusOf(route)).toBe(route === 'POST /v1/tokens' ? 201 : 200);
+  });
 
   const limits = [limitStatusOf(), limitStatusOf({ ruleId: 'b' })];
 
@@ -184,10 +181,10 @@ describe('what is done', () => {
     ['a denial', { kind: 'decision', decision: denialOf({ limits }) }, 'Denial', 429],
     ['a denial of a key', { kind: 'decision', decision: denialOf(), key: 'user=ada' }, 'Denial', 429],
     ['a block', { kind: 'decision', decision: denialOf({ isBlocked: true }) }, 'Blocked', 403],
-    ['what no rule is for', { kind: 'unmatched', rulesVersion: 7 }, 'Blocked', 403],
+    ['a request that no rule matches', { kind: 'unmatched', rulesVersion: 7 }, 'Blocked', 403],
     ['a conflict', { kind: 'conflict', field: 'cost', message: 'why' }, 'Fault', 422],
     ['bad input', { kind: 'invalid', field: 'rule', message: 'why' }, 'Fault', 400],
-  ])('is a decision as the document says: %s', async (_what, answer, name, status) => {
+  ])('with a decision matches the document: %s', async (_what, answer, name, status) => {
     listener.answer = answer;
     for (const body of [{ userId: 'ada' }, { descriptors: { user: 'ada' } }, { userId: 'ada', rule: 'a' }]) {
       expect(await statusOf('POST /v1/allow', { body })).toBe(status);
@@ -199,7 +196,7 @@ describe('what is done', () => {
     expect(await statusOf('GET /v1/forward-auth', asked)).toBe(status === 429 ? 403 : status);
   });
 
-  it('may not be everywhere yet', async () => {
+  it('is 202 if not all nodes know the change yet', async () => {
     listener.changed = { ...MADE, pending: [2] };
     for (const route of [
       'PUT /v1/rules',
@@ -216,7 +213,7 @@ describe('what is done', () => {
     [200, 'some', { kind: 'refund', refund: REFUND, kept: [{ ruleId: 'a', userId: 'user=ada' }] }],
     [404, 'no grant', { kind: 'refund', refund: { ...REFUND, refunded: false }, kept: undefined }],
     [404, 'no limit', { kind: 'unlimited', rulesVersion: 7 }],
-  ])('is given back, or there is nothing to give: %s, %s', async (status, _what, answer) => {
+  ])('to a refund matches the document: %s, %s', async (status, _what, answer) => {
     listener.refunded = answer;
     const body = { requestId: '5f0c', rule: 'a' };
     expect(await statusOf('POST /v1/refunds')).toBe(status);
@@ -225,7 +222,7 @@ describe('what is done', () => {
     expect(await statusOf('POST /v1/users/:userId/refunds', { body })).toBe(status);
   });
 
-  it('names the key that was asked for, and the user who stands for it', async () => {
+  it('names the key, and the user if it is the key of one', async () => {
     for (const [method, path] of [
       ['GET', ''],
       ['PUT', '/block'],
@@ -244,8 +241,8 @@ describe('what is done', () => {
   });
 });
 
-describe('what is not done', () => {
-  it.each(CLOSED)('is refused without a token, or with one of too low a role: %s', async (route) => {
+describe('the answer to a request that fails', () => {
+  it.each(CLOSED)('is 401 without a token, and 403 with a role that is too low: %s', async (route) => {
     listener.access.close();
     expect(await statusOf(route)).toBe(401);
     const lower = ['decide', 'read'].filter(
@@ -254,26 +251,26 @@ describe('what is not done', () => {
     for (const role of lower) expect(await statusOf(route, { token: `${role}-token` })).toBe(403);
   });
 
-  it('is refused to other machines while the cluster is open', async () => {
+  it('is 403 from another machine while the cluster is open', async () => {
     const refused: string[] = [];
     for (const route of EVERYTHING.filter((each) => each !== STREAM))
       if ((await statusOf(route, { remoteAddress: '10.0.0.7' })) === 403) refused.push(route);
     expect(refused.length).toBeGreaterThan(10);
   });
 
-  it.each(UNAVAILABLE_REASONS)('is unavailable as the document says: %s', async (reason) => {
+  it.each(UNAVAILABLE_REASONS)('matches the document if no node can decide: %s', async (reason) => {
     answerAll({ kind: 'unavailable', reason, proposed: true });
     expect(OF_KEYS.length).toBeGreaterThan(15);
     for (const route of OF_KEYS) expect(await statusOf(route)).toBe(503);
   });
 
-  it('is wrong in a way that only the rules in force can tell', async () => {
+  it('matches the document if the rules refuse the request', async () => {
     answerAll({ kind: 'invalid', field: 'rule', message: 'why' });
     for (const route of OF_KEYS) expect(await statusOf(route)).toBe(400);
   });
 
   it.each(Object.entries(REFUSALS))(
-    'is no change of the cluster, whatever the reason: %s',
+    'matches the document for every refused change of the cluster: %s',
     async (route, own) => {
       for (const reason of [...own, ...COMMON]) {
         listener.changed = { ok: false, reason };
@@ -284,7 +281,7 @@ describe('what is not done', () => {
     },
   );
 
-  it('changes the cluster at no other route, and is refused for no other reason', async () => {
+  it('is tested for every route that changes the cluster, and every reason', async () => {
     const reasons = new Set([...Object.values(REFUSALS).flat(), ...COMMON, 'invalid']);
     expect([...reasons].sort()).toEqual(Object.keys(CHANGE_FAILURES).sort());
     const changing: string[] = [];
@@ -295,7 +292,7 @@ describe('what is not done', () => {
     expect(changing.sort()).toEqual(Object.keys(REFUSALS).sort());
   });
 
-  it('rules are wrong, unknown, or not known yet', async () => {
+  it('matches the document for wrong, unknown and missing rules', async () => {
     listener.changed = { ok: false, reason: 'invalid', field: 'rules', message: 'why' };
     for (const route of ['PUT /v1/rules', 'PUT /v1/rules/*']) expect(await statusOf(route)).toBe(400);
     listener.rules = { ...RULES, rules: [] };
@@ -304,7 +301,7 @@ describe('what is not done', () => {
     for (const route of ['GET /v1/rules', 'GET /v1/rules/*']) expect(await statusOf(route)).toBe(503);
   });
 
-  it('a customer is unknown, or has another version', async () => {
+  it('matches the document for an unknown customer, and for another version', async () => {
     const record = { version: 0, overrides: [], isBlocked: false };
     listener.customer = { kind: 'customer', outcome: { isDone: false, record, decided: DECIDED } };
     expect(await statusOf('GET /v1/customers/:customerId')).toBe(404);
@@ -313,7 +310,7 @@ describe('what is not done', () => {
   });
 
   it.each(Object.keys(USAGE_FAILURES) as (keyof typeof USAGE_FAILURES)[])(
-    'usage is not told: %s',
+    'matches the document for missing usage: %s',
     async (reason) => {
       listener.usage = { ok: false, reason };
       expect(await statusOf('GET /v1/usage')).toBe(503);
@@ -325,12 +322,12 @@ describe('what is not done', () => {
     ['noSuchGroup', 404],
     ['notLeader', 409],
     ['busy', 503],
-  ])('there is no backup: %s', async (reason, status) => {
+  ])('matches the document for a missing backup: %s', async (reason, status) => {
     listener.backup = { ok: false, reason };
     expect(await statusOf('GET /v1/backup/:group')).toBe(status);
   });
 
-  it('a node that starts or stops knows little', async () => {
+  it('matches the document while a node starts or stops', async () => {
     listener.readiness = { status: 'starting', loaded: 3, of: 7 };
     for (const route of ['GET /v1/cluster', 'GET /v1/leaders', 'GET /readyz'])
       expect(await statusOf(route)).toBe(503);
@@ -340,7 +337,7 @@ describe('what is not done', () => {
     expect(await statusOf(STREAM)).toBe(503);
   });
 
-  it('shows the fault that a wrong cost is', async () => {
+  it('has, for a wrong cost, the fault in the document', async () => {
     const { example } =
       resolved(operationOf('POST /v1/allow').responses['400'])?.content['application/json'] ?? {};
     const { body } = await listener.post({ userId: 'ada', cost: -1 });

@@ -11,7 +11,10 @@ const TEXT = 'aZ0x9';
 
 type Schemas = Readonly<Record<string, Schema>>;
 
-/** @param schema as the document has it @param unless what no schema can say: such bodies are left out */
+/**
+ * @param schema as in the document @param unless bodies to leave out: the listener refuses them, which no schema can
+ * express
+ */
 export function bodiesOf(
   schema: Schema,
   unless: (body: unknown) => boolean = () => false,
@@ -19,7 +22,7 @@ export function bodiesOf(
   return valueOf(schema).filter((body) => wrongIn(schema, body).length === 0 && !unless(body));
 }
 
-/** Keeps the words of schemas that it knows; `filter` of `bodiesOf` sees to the others. */
+/** Keeps the keywords of schemas that it knows; `filter` of `bodiesOf` applies the others. */
 function valueOf(written: Schema): fc.Arbitrary<unknown> {
   const schema = whole(written);
   const { anyOf, type, enum: values, const: only } = schema;
@@ -50,7 +53,7 @@ function ofType(type: unknown, schema: Schema): fc.Arbitrary<unknown> {
     case 'object':
       return objectOf(schema);
     default:
-      throw new Error(`a type that this does not know: ${JSON.stringify(schema)}`);
+      throw new Error(`unknown type: ${JSON.stringify(schema)}`);
   }
 }
 
@@ -82,7 +85,7 @@ function objectOf(schema: Schema): fc.Arbitrary<unknown> {
   return fc.record(Object.fromEntries(fields) as Record<string, fc.Arbitrary<unknown>>, { requiredKeys });
 }
 
-/** With what stands behind `$ref`. */
+/** The schema, with `$ref` resolved. */
 function whole(schema: Schema): Schema {
   const { $ref, ...own } = schema;
   return $ref === undefined ? schema : { ...whole(resolved(schema)), ...own };
@@ -98,7 +101,7 @@ function both(base: Schema, branch: Schema): Schema {
   return { ...base, ...branch, properties, required };
 }
 
-/** Their types are those of some field, or of none. */
+/** Values with the type of a field, or of none. */
 const ODD = [
   null,
   true,
@@ -118,14 +121,14 @@ const ODD = [
   2 ** 53 - 1,
 ];
 
-/** All that a schema says, also behind `$ref`. */
+/** All keywords of a schema, with `$ref` resolved. */
 function wordsIn(value: unknown): readonly (readonly [string, unknown])[] {
   if (typeof value !== 'object' || value === null) return [];
   const own = Object.entries(Array.isArray(value) ? value : whole(value as Schema));
   return [...own, ...own.flatMap(([, each]) => wordsIn(each))];
 }
 
-/** @param depthMax of what may be changed; 0: the body itself */
+/** @param depthMax greatest depth of a change; 0: the body itself */
 export function mutated(schema: Schema, bodies: fc.Arbitrary<unknown>, depthMax = 99): fc.Arbitrary<unknown> {
   const bounds = wordsIn(schema).flatMap(([word, bound]) =>
     /^(?:min|max)(?:imum|[A-Z])/.test(word) ? [Number(bound)] : [],
@@ -169,14 +172,14 @@ function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The first item of a list so many times; an object with as many fields; a text of as many characters. */
+/** A list of `count` times its first item; an object with `count` fields; a text of `count` characters. */
 function repeated(value: unknown, times: number): unknown {
   if (Array.isArray(value)) return Array.from({ length: times }, () => value[0] as unknown);
   const names = Array.from({ length: Math.min(times, 99) }, (_, i) => [`d${i}`, 'a']);
   return isFields(value) ? Object.fromEntries(names) : 'x'.repeat(times);
 }
 
-/** A change to undefined takes a field away. */
+/** A change to undefined removes a field. */
 function changedAt(value: unknown, [name, ...rest]: Place, change: (old: unknown) => unknown): unknown {
   if (name === undefined) return change(value) ?? null;
   if (Array.isArray(value))

@@ -17,9 +17,9 @@ beforeAll(() => {
 afterAll(() => listener.app.close());
 
 interface Row {
-  /** By what it is asked. */
+  /** The request to send. */
   readonly url: string;
-  /** Deeper values are checked by the node, not by the listener. */
+  /** The greatest depth that the listener checks; the node checks deeper values. */
   readonly depthMax?: number;
   /** Bodies that the listener refuses although no schema can express it. */
   readonly unless?: (body: unknown) => boolean;
@@ -73,24 +73,24 @@ function others(count: number): Readonly<Record<string, string>> {
 }
 
 const KEYS = /:(?:userId|key)\b/;
-/** The node reads it, not the listener. */
+/** Bodies that the node reads, not the listener. */
 const ANY_FIELD = 'PUT /v1/rules/*';
-/** Part of a protocol that is described elsewhere. */
+/** Bodies of a protocol that is described elsewhere. */
 const ELSEWHERE = ['POST /json'];
 
 function bodyOf(route: string): { readonly schema: Schema; readonly example?: unknown } {
   const media = operationOf(route).requestBody?.content['application/json'];
-  if (media === undefined) throw new Error(`${route} takes no JSON`);
+  if (media === undefined) throw new Error(`${route} has no JSON body`);
   return media;
 }
 
-describe('what the door takes', () => {
-  it('is looked at wherever there is a body', () => {
+describe('the bodies that the listener accepts', () => {
+  it('are tested for every route with a body', () => {
     const withBody = [...OPERATIONS].filter(([, { requestBody }]) => requestBody !== undefined);
     expect(withBody.map(([route]) => route).sort()).toEqual([...Object.keys(ROWS), ...ELSEWHERE].sort());
   });
 
-  it.each(Object.entries(ROWS))('at %s is what the document says', async (route, row) => {
+  it.each(Object.entries(ROWS))('are, for %s, those of the document', async (route, row) => {
     const { url, depthMax, unless = () => false, isWhole = () => true } = row;
     const { schema, example } = bodyOf(route);
     const seen = { taken: 0, refused: 0 };
@@ -130,7 +130,7 @@ describe('what the door takes', () => {
   });
 
   it.each(Object.entries(ROWS).filter(([route]) => route !== ANY_FIELD))(
-    'at %s has the fields that the document names, and no other',
+    'have, for %s, the fields that the document names, and no other',
     async (route, { url }) => {
       const [method] = route.split(' ') as ['POST' | 'PUT'];
       const refused = await listener.app.inject({ method, url, payload: { nobody: 1 } });
@@ -141,23 +141,26 @@ describe('what the door takes', () => {
     },
   );
 
-  it.each(['POST /v1/allow', 'POST /v1/refunds'])('at %s is a user who is one of 16', async (route) => {
-    const { schema } = bodyOf(route);
-    const { url = '' } = ROWS[route] ?? {};
-    const areTaken = async (descriptors: object): Promise<readonly boolean[]> => {
-      const body = { requestId: 'a', userId: 'ada', descriptors };
-      const { status } = await listener.post(body, 'application/json', url);
-      return [wrongIn(schema, body).length === 0, status === 200];
-    };
-    expect(await areTaken(others(15))).toEqual([true, true]);
-    expect(await areTaken({ ...others(15), user: 'ada' })).toEqual([true, true]);
-    expect(await areTaken(others(16))).toEqual([false, false]);
-    // No schema can say that both must be equal.
-    expect(await areTaken({ user: 'bob' })).toEqual([true, false]);
-  });
+  it.each(['POST /v1/allow', 'POST /v1/refunds'])(
+    'may name, for %s, a user as one of 16 descriptors',
+    async (route) => {
+      const { schema } = bodyOf(route);
+      const { url = '' } = ROWS[route] ?? {};
+      const areTaken = async (descriptors: object): Promise<readonly boolean[]> => {
+        const body = { requestId: 'a', userId: 'ada', descriptors };
+        const { status } = await listener.post(body, 'application/json', url);
+        return [wrongIn(schema, body).length === 0, status === 200];
+      };
+      expect(await areTaken(others(15))).toEqual([true, true]);
+      expect(await areTaken({ ...others(15), user: 'ada' })).toEqual([true, true]);
+      expect(await areTaken(others(16))).toEqual([false, false]);
+      // No schema can say that both must be equal.
+      expect(await areTaken({ user: 'bob' })).toEqual([true, false]);
+    },
+  );
 
   it.each([...OPERATIONS.keys()].filter((route) => KEYS.test(route)))(
-    'in the path of %s is as long as the document says',
+    'have, for %s, ids in the path of the documented length',
     async (route) => {
       const { parameters, requestBody } = operationOf(route);
       const schema = resolved(parameters.find((each) => each.in === 'path')?.schema);

@@ -1,6 +1,6 @@
 /** The bounds in docs/openapi.json are exactly those that requests are checked by. */
 import { describe, expect, it } from 'vitest';
-import { CPU_PROFILE_SECONDS_MAX } from '../../../src/api/diagnostics.ts';
+import { CPU_PROFILE_SECONDS_MAX } from '../../../src/api/api-listener.ts';
 import { CLOCK_STATES } from '../../../src/api/cluster-report.ts';
 import { BLOCK_MILLIS_MAX, OVERRIDES_MAX, TIER_BYTES_MAX } from '../../../src/api/customer-record.ts';
 import {
@@ -8,8 +8,7 @@ import {
   DESCRIPTOR_VALUE_BYTES_MAX,
   DESCRIPTORS_MAX,
 } from '../../../src/api/question.ts';
-import { NODE_ID_MAX } from '../../../src/api/node-address.ts';
-import { LABEL, LABEL_CHARACTERS_MAX } from '../../../src/api/node-labels.ts';
+import { NODE_ID_MAX, LABEL, LABEL_CHARACTERS_MAX } from '../../../src/api/node-address.ts';
 import { UNAVAILABLE_REASONS } from '../../../src/api/refusals.ts';
 import {
   COST_MAX,
@@ -31,7 +30,7 @@ import { ROLES, TOKEN_NAME_BYTES_MAX } from '../../../src/api/token.ts';
 import { USAGE_MINUTES_MAX, USAGE_COLUMNS, USAGE_OUTCOMES, USAGE_TOP_MAX } from '../../../src/api/usage.ts';
 import { VERSIONS } from '../../../src/api/versions.ts';
 import { BATCH_MAX } from '../../../src/http/batch-route.ts';
-import { DENY_STATUSES } from '../../../src/http/forwarded-request.ts';
+import { DENY_STATUSES } from '../../../src/http/forward-auth-route.ts';
 import {
   CLOCK_DRIFT_PPM_MAX,
   PARTITION_BYTES_MAX,
@@ -41,7 +40,7 @@ import {
 } from '../../../src/limiter/rules.ts';
 import { DOCUMENT, type Schema, SCHEMAS } from './described.ts';
 
-/** By their path in the document, without the common prefix. */
+/** The bounds by their path in the document, without the common prefix. */
 const BOUNDS: Readonly<Record<string, unknown>> = {
   '/v1/forward-auth.get.deny_status enum': DENY_STATUSES,
   '/v1/forward-auth.get.cost maximum': COST_MAX,
@@ -98,7 +97,7 @@ const BOUNDS: Readonly<Record<string, unknown>> = {
   'Usage.minutes maximum': USAGE_MINUTES_MAX,
   'Cluster.nodes.clock enum': [...CLOCK_STATES, null],
 };
-/** Patterns; the random bodies of `bodies.test.ts` check whether the parsers have the same ones. */
+/** The patterns; the random bodies of `bodies.test.ts` check that the parsers have the same ones. */
 const PATTERNS = ['IfMatch pattern', 'HostPort.host pattern', 'TokenRequest.name pattern'];
 
 const STEPS =
@@ -126,7 +125,7 @@ function textsIn(value: unknown): readonly Schema[] {
 }
 
 describe('the bounds of the document', () => {
-  it('are those by which requests are checked', () => {
+  it('are those by which the listener checks requests', () => {
     const found = boundsIn(DOCUMENT);
     for (const pattern of PATTERNS) {
       expect(found).toHaveProperty([pattern]);
@@ -135,7 +134,7 @@ describe('the bounds of the document', () => {
     expect(found).toEqual(BOUNDS);
   });
 
-  it('are the same in words', () => {
+  it('are the same in its texts', () => {
     const said = textsIn(DOCUMENT).flatMap(({ description = '', minLength = 0, maxLength }) =>
       [...String(description).matchAll(/(\d+) to (\d+) bytes/g)].map(([, min, max]) => [
         [Number(min), Number(max)],

@@ -49,7 +49,7 @@ export function resolved<Part>(part: Part): Part {
   return DOCUMENT.components[kind]?.[name] as Part;
 }
 
-/** By method and path, as the router has them. */
+/** The operations by method and path, in the notation of the router. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): [string, Operation] => [

@@ -54,7 +54,7 @@ describe('the document', () => {
     expect(() => wrongIn(refTo(name), null)).not.toThrow();
   });
 
-  it('finds words that no schema has', () => {
+  it('has no unknown keywords: the check finds them', () => {
     expect(() => wrongIn({ type: 'string', maxLenght: 5 }, 'a')).toThrow('maxLenght');
   });
 
@@ -89,7 +89,7 @@ describe('the document', () => {
     expect(ids.size).toBe(OPERATIONS.size);
   });
 
-  it('describes the refusals of each operation that needs a token, and the other answers of each', () => {
+  it('describes the refusals of operations that need a token, and the other answers of each operation', () => {
     for (const [route, { operationId, security, responses }] of OPERATIONS) {
       const refusals = security === undefined ? ['401', '403', '503', 'default'] : ['default'];
       expect([route, refusals.filter((status) => responses[status] === undefined)]).toEqual([route, []]);
@@ -99,19 +99,19 @@ describe('the document', () => {
   });
 
   it.each(allContent().filter(([, { example }]) => example !== undefined))(
-    'has an example that is as it says: %s',
+    'has an example that matches its schema: %s',
     (_where, { schema, example }) => {
       expect(wrongIn(schema, example)).toEqual([]);
     },
   );
 
-  it('finds examples that are not', () => {
+  it('has no wrong examples: the check finds them', () => {
     expect(wrongIn(refTo('AllowRequest'), { userId: 'ada', cots: 1 })).not.toEqual([]);
     expect(wrongIn(refTo('Grant'), { allowed: false })).not.toEqual([]);
   });
 
   it.each(Object.entries(DOCUMENT.components['responses'] ?? {}))(
-    'shows how an answer looks that several operations have: %s',
+    'has an example for each answer that several operations have: %s',
     (_name, { content }) => {
       const [shown] = Object.values(content as Described['content']).filter(
         ({ example }) => example !== undefined,
@@ -120,11 +120,11 @@ describe('the document', () => {
     },
   );
 
-  it('says where a node is, so that generated clients ask one', () => {
+  it('names the address of a node for generated clients', () => {
     expect(DOCUMENT.servers.map(({ url }) => new URL(url).port)).toEqual(['8101']);
   });
 
-  it('finds headers that it does not describe, that are missing, and that are not as it says', () => {
+  it('has the headers of answers: the check finds undescribed, missing and wrong ones', () => {
     const body = JSON.stringify(
       resolved(operationOf('POST /v1/allow').responses['503'])?.content['application/problem+json']?.example,
     );
@@ -145,7 +145,7 @@ describe('the document', () => {
     [405, { method: 'GET', url: '/v1/allow' }],
     [413, { method: 'POST', url: '/v1/allow', body: { userId: 'x'.repeat(9_000) } }],
     [415, { method: 'POST', url: '/v1/allow', body: 'ada', headers: { 'content-type': 'text/plain' } }],
-  ] as const)('says of every route how %s looks', async (status, asked) => {
+  ] as const)('describes the answer %s for every route', async (status, asked) => {
     const { statusCode, body } = await listener.app.inject(asked);
     expect(statusCode).toBe(status);
     for (const { responses } of OPERATIONS.values()) {
@@ -155,14 +155,14 @@ describe('the document', () => {
     }
   });
 
-  it('uses everything that it names', () => {
+  it('has no unused schema, parameter, header or answer', () => {
     const text = JSON.stringify(DOCUMENT);
     for (const kind of ['schemas', 'headers', 'responses', 'parameters'])
       for (const name of Object.keys(DOCUMENT.components[kind] ?? {}))
         expect(text).toContain(`"#/components/${kind}/${name}"`);
   });
 
-  it('is served to everybody, also in a closed cluster', async () => {
+  it('is served without a token, also in a closed cluster', async () => {
     listener.access.close();
     const response = await listener.app.inject({ method: 'GET', url: '/openapi.json' });
     expect(response.json()).toEqual(DOCUMENT);
@@ -171,7 +171,7 @@ describe('the document', () => {
 });
 
 describe('the page', () => {
-  it('loads nothing, runs nothing, and names every path, parameter and schema', async () => {
+  it('loads nothing, runs no script, and names every path, parameter and schema', async () => {
     const { headers, body } = await listener.app.inject({ method: 'GET', url: '/docs/api' });
     expect(headers['content-type']).toContain('text/html');
     expect(body).not.toMatch(

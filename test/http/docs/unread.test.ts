@@ -1,6 +1,7 @@
 /**
- * The answers while the node does not know which tokens are valid match docs/openapi.json. These requests are not
- * read.
+ * The answers while the node does not know which tokens are valid match docs/openapi.json. The listener does not read
+ * these
+ * requests.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Listener } from '../fixtures.ts';
@@ -16,7 +17,7 @@ beforeAll(() => {
 afterAll(() => listener.app.close());
 
 describe('while the node does not know which tokens are valid', () => {
-  it.each(CLOSED)('the answer is as the document says: %s', async (route) => {
+  it.each(CLOSED)('the answer matches the document: %s', async (route) => {
     const [method = '', path = ''] = route.split(' ');
     const url = path.replace('*', 'default').replaceAll(/:\w+/g, '2');
     const headers = { authorization: 'Bearer admin-token' };

@@ -24,7 +24,7 @@ export function checkBackups(backups: readonly Backup[], options: BackupsOptions
   const acknowledged = new Acknowledged(options);
   const finished = backups.filter(isFinished).sort((a, b) => a.invokeNanos - b.invokeNanos);
   for (const backup of finished) {
-    if (backup.damage !== null) findings.add(`${backup.directory} is not whole: ${backup.damage}`);
+    if (backup.damage !== null) findings.add(`${backup.directory} is damaged: ${backup.damage}`);
     for (const finding of acknowledged.lackedBy(backup)) findings.add(finding);
     if (options.states !== undefined) compareWithLogs(backup, options.states, findings);
   }
@@ -53,13 +53,13 @@ function compareWithLogs(
     }
     if (state.term !== term || state.timeMillis !== timeMillis)
       findings.add(
-        `${at} is told as of term ${term} and ${timeMillis} ms; in the log that entry is of term ${state.term} and ${state.timeMillis} ms`,
+        `${at} reports term ${term} and ${timeMillis} ms; in the log that entry has term ${state.term} and ${state.timeMillis} ms`,
       );
     if (state.stateHash !== stateHash)
       findings.add(`${at} has the hash ${stateHash}, but the log leads to ${state.stateHash}`);
     if (group === META && state.rulesVersion !== rulesVersion)
       findings.add(
-        `${at} is told to be by version ${rulesVersion} of the rules, but the log leads to ${state.rulesVersion}`,
+        `${at} reports version ${rulesVersion} of the rules, but the log leads to ${state.rulesVersion}`,
       );
   }
 }
@@ -106,15 +106,15 @@ class Acknowledged {
       const held = indices.get(group);
       if (held === undefined) yield `${directory} lacks group ${group}`;
       else if (held < index)
-        yield `${directory} has group ${group} at ${held}, but what ${what} was told at ${index} was acknowledged before it began`;
+        yield `${directory} has group ${group} at ${held}, but the answer to ${what} at ${index} was acknowledged before it began`;
     }
   }
 
   #goTo(nanos: number): void {
     for (; (this.#receipts[this.#nextReceipt]?.completeNanos ?? Infinity) < nanos; this.#nextReceipt += 1) {
-      const told = this.#receipts[this.#nextReceipt];
-      if (told !== undefined && told.index > (this.#newest.get(told.group)?.index ?? 0))
-        this.#newest.set(told.group, told);
+      const receipt = this.#receipts[this.#nextReceipt];
+      if (receipt !== undefined && receipt.index > (this.#newest.get(receipt.group)?.index ?? 0))
+        this.#newest.set(receipt.group, receipt);
     }
     for (; (this.#versions[this.#nextVersion]?.completeNanos ?? Infinity) < nanos; this.#nextVersion += 1)
       this.#version = Math.max(this.#version, this.#versions[this.#nextVersion]?.version ?? 0);

@@ -1,6 +1,6 @@
 /**
- * Splits a history into budgets, one per user and rule: nothing else shares a limit. Splits the attempts of each budget
- * into distinct grants, denials and unknown outcomes. Retries of one request id are one grant. Judges nothing.
+ * Splits a history into budgets, one per user and rule: each has its own limit. Splits the attempts of each budget into
+ * distinct grants, denials and unknown outcomes. Retries of one request id are one grant. Judges nothing.
  */
 import type { Operation } from '../history.ts';
 import type { Fates } from './fates.ts';

@@ -106,7 +106,9 @@ function checkRetries({ grants }: Budget, horizonMillis: number, findings: Findi
     for (const copy of grant.copies) {
       findings.tally('retries');
       if (copy.remaining !== op.remaining)
-        findings.add(`a retry was told ${copy.remaining} remain instead of ${op.remaining}: ${describe(op)}`);
+        findings.add(
+          `a retry was answered that ${copy.remaining} remain instead of ${op.remaining}: ${describe(op)}`,
+        );
     }
     if (op.requestId === null) continue;
     const same = earlier.get(op.requestId) ?? [];
@@ -135,11 +137,11 @@ function checkMemory(
   }
   const isWithinHorizon = (at: { readonly timeMillis: number | null }, op: Operation): boolean =>
     Math.abs((op.timeMillis ?? 0) - (at.timeMillis ?? 0)) <= requestIdHorizonMillis;
-  const told = new Map<string, Grant[]>();
+  const grantsById = new Map<string, Grant[]>();
   for (const grant of grants) {
     const { op } = grant;
     if (op.requestId === null) continue;
-    told.set(op.requestId, [...(told.get(op.requestId) ?? []), grant]);
+    grantsById.set(op.requestId, [...(grantsById.get(op.requestId) ?? []), grant]);
     if (hasEventTimes) continue;
     for (const at of unreported.get(op.requestId) ?? []) {
       if (at.index !== op.index && isWithinHorizon(at, op))
@@ -149,7 +151,7 @@ function checkMemory(
   const realHorizonNanos = requestIdHorizonMillis * (1 - driftPpm / 1e6) * NANOS_PER_MILLI;
   for (const op of denials) {
     const id = op.requestId ?? '';
-    const own = told.get(id) ?? [];
+    const own = grantsById.get(id) ?? [];
     // Callers' timestamps say nothing about the horizon, so real time is used for them.
     const isForgotten = ({ invokeNanos, completeNanos }: Grant): boolean =>
       completeNanos >= op.invokeNanos || (op.completeNanos ?? Infinity) - invokeNanos >= realHorizonNanos;
@@ -162,7 +164,7 @@ function checkMemory(
         );
     if (own.length > 0) findings.tally('deniedRepetitions');
     if (at !== undefined)
-      findings.add(`granted at index ${at.index}, and yet its retry was told: ${describe(op)}`);
+      findings.add(`granted at index ${at.index}, and yet its retry was answered: ${describe(op)}`);
   }
 }
 
@@ -255,7 +257,7 @@ function checkRealTimeOrder(group: number, receipts: readonly Certified[], findi
     if (!receipt.isGrant) {
       if (receipt.index < highest.index) findings.tally('staleDenials');
     } else if (highest.index >= receipt.index) {
-      findings.add(`group ${group}: answered before it was asked for: ${pair(highest, receipt)}`);
+      findings.add(`group ${group}: answered before it was requested: ${pair(highest, receipt)}`);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What the logs of the stopped nodes show about requests whose outcome no client knows. Plain data. */
+/** The outcome of requests without an answer, as the logs of the stopped nodes show it. Plain data. */
 import type { Operation } from '../history.ts';
 
 export interface Placement {

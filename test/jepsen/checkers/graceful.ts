@@ -13,7 +13,7 @@ const GRACEFUL = /^(rolling|graceful)-restart$/;
  * not sent.
  */
 const TRIES_AGAIN = /^(ECONNREFUSED|ECONNRESET on a new connection)$/;
-/** A leader looks for a successor for at most this long, and a client's request reaches the successor. */
+/** A leader tries to find a successor for at most this long, and then a client's request reaches the successor. */
 const HAND_OVER_MILLIS_MAX = 2_000;
 const NANOS_PER_MILLI = 1e6;
 

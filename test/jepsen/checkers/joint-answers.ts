@@ -49,7 +49,7 @@ export function checkJointAnswers(joint: JointHistory, options: JointAnswersOpti
   return findings.result();
 }
 
-/** As long as a grant is remembered, every attempt under its id gets it as the answer. */
+/** While a grant is remembered, every attempt under its id gets the same answer. */
 function checkRepeats(
   { attempts, givenBackFromNanos, requestId }: JointRequest,
   grant: JointGrant,
@@ -105,7 +105,7 @@ function checkRefunds(
   }
   for (const { allowed, invokeNanos, completeNanos } of attempts) {
     if (allowed === null || invokeNanos <= backNanos || completeNanos > untilNanos) continue;
-    findings.add(`'${requestId}' was given back, and asked again it was ${allowed ? 'granted' : 'denied'}`);
+    findings.add(`'${requestId}' was refunded, and then its retry was ${allowed ? 'granted' : 'denied'}`);
   }
 }
 
@@ -123,14 +123,14 @@ function checkReported(ask: Ask, request: JointRequest, options: ReportedOptions
   const isFirst = request.attempts[0] === ask;
   const from = request.attempts[0]?.invokeNanos ?? ask.invokeNanos;
   for (const { rule, remaining, limit } of reported) {
-    if (!isOneOf(limits, rule)) findings.add(`'${requestId}' was told of rule '${rule}'`);
+    if (!isOneOf(limits, rule)) findings.add(`'${requestId}' was answered with rule '${rule}'`);
     const { windowMillis = Infinity } = limits.find((asked) => asked.rule === rule) ?? {};
     // The answer to a settlement shows what remains after the refund of its estimate. The cost that it charged may have
     // left the window by then.
     const isOut = ask.settled && ask.completeNanos > from + windowMillis * 1e6;
     // A settled cost may exceed the limit. Then nothing remains.
     if (remaining < 0 || remaining > Math.max(0, limit - (allowed && !isOut ? cost : 0)))
-      findings.add(`'${requestId}' was told that ${remaining} of ${limit} remain under '${rule}'`);
+      findings.add(`'${requestId}' was answered that ${remaining} of ${limit} remain under '${rule}'`);
   }
   const possible = inForce.possible(from, ask.completeNanos);
   // A retry gets what the first partition remembers, and the Redis protocol reports only the limit that binds. The node

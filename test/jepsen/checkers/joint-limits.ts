@@ -14,7 +14,7 @@ import { LimitsInForce } from './limits-in-force.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
 
 const NANOS_PER_MILLI = 1e6;
-export const NO_JOINT = 'nobody asked under limits that rules find';
+export const NO_JOINT = 'there were no requests under limits that rules find';
 
 /** A charge at one limit. */
 interface Charge {

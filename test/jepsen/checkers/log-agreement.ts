@@ -1,7 +1,7 @@
 /**
  * Compares what clients saw with the logs of the stopped nodes. Every acknowledged grant is in the log of a majority,
  * decided as it was answered. No request that was reported as not proposed is there. No request was charged twice. It
- * also finds out what became of the requests without an answer.
+ * also finds the outcome of the requests without an answer.
  */
 import type { Operation } from '../history.ts';
 import type { LoggedRequest, PartitionLog } from '../log-entries.ts';
@@ -146,7 +146,7 @@ function checkDenial(op: Operation, index: LogIndex, findings: Findings): void {
   if (logged === undefined || !isThatOf(op, logged)) {
     findings.add(`another request is at place ${op.position} of its entry: ${describe(op)}`);
   } else if (logged.decision?.allowed === true) {
-    findings.add(`the log grants what was denied: ${describe(op)}`);
+    findings.add(`the log grants a request that was answered with a denial: ${describe(op)}`);
   }
 }
 
@@ -167,14 +167,14 @@ function checkFailed({ operations }: Budget, index: LogIndex, findings: Findings
     const [place] = index.placesOf(op);
     if (place !== undefined)
       findings.add(
-        `said not to be proposed, and in the log at ${place.request.index}: ${nameOf(op)}, '${op.requestId}'`,
+        `reported as not proposed, but in the log at ${place.request.index}: ${nameOf(op)}, '${op.requestId}'`,
       );
   }
 }
 
 /** Every charge in the log was reported to a client, or belongs to an attempt with an unknown outcome. */
 function checkExplained({ user, rule, grants, unknowns }: Budget, index: LogIndex, findings: Findings): void {
-  const told = new Set(grants.map(({ op }) => `${op.index}/${op.requestId}`));
+  const reported = new Set(grants.map(({ op }) => `${op.index}/${op.requestId}`));
   const reportedWithoutId = new Map<number, number>();
   for (const { op } of grants) {
     if (op.requestId === null) add(reportedWithoutId, op.index ?? 0, 1);
@@ -183,7 +183,7 @@ function checkExplained({ user, rule, grants, unknowns }: Budget, index: LogInde
   let withoutId = unknowns.filter(({ op }) => op.requestId === null).length;
   for (const { index: at, requestId } of index.chargesOf(user, rule)) {
     if (requestId !== null) {
-      if (told.has(`${at}/${requestId}`) || inDoubt.has(requestId)) continue;
+      if (reported.has(`${at}/${requestId}`) || inDoubt.has(requestId)) continue;
     } else if ((reportedWithoutId.get(at) ?? 0) > 0) {
       add(reportedWithoutId, at, -1);
       continue;

@@ -37,7 +37,7 @@ interface Step {
 const NANOS_PER_MILLI = 1e6;
 const NO_ENTRY = { index: 0, timeMillis: 0, cost: 0 };
 
-/** Where the order within an entry is not reported, the remaining amounts reveal it. */
+/** If the order within an entry is not reported, the remaining amounts reveal it. */
 function withinEntry(a: Step, b: Step): number {
   if (a.position !== null && b.position !== null) return a.position - b.position;
   return a.timeMillis - b.timeMillis || (b.op?.remaining ?? -1) - (a.op?.remaining ?? -1);
@@ -209,11 +209,11 @@ export class BudgetReplay {
     const atMost = this.#most.live(t, windowMillis) + this.#looseBefore(op);
     if (op.remaining > limit - atLeast - op.cost) {
       this.#findings.add(
-        `told ${op.remaining} remain, but ${atLeast} of ${limit} were spent before: ${describe(op)}`,
+        `answered that ${op.remaining} remain, but ${atLeast} of ${limit} were spent before: ${describe(op)}`,
       );
     } else if (op.remaining < limit - atMost - op.cost) {
       this.#findings.add(
-        `told only ${op.remaining} remain, but at most ${atMost} of ${limit} were spent before: ${describe(op)}`,
+        `answered that only ${op.remaining} remain, but at most ${atMost} of ${limit} were spent before: ${describe(op)}`,
       );
     }
   }
@@ -226,7 +226,9 @@ export class BudgetReplay {
     const { timestampMillis } = op;
     if (timestampMillis === null || t <= timestampMillis || this.#loose.length > 0) return;
     if (t > this.#newestMost) {
-      this.#findings.add(`judged later than its own time ${timestampMillis} for no grant: ${describe(op)}`);
+      this.#findings.add(
+        `judged later than its own time ${timestampMillis} without an earlier grant: ${describe(op)}`,
+      );
     }
   }
 
@@ -262,7 +264,7 @@ export class BudgetReplay {
     const atLeast = this.#sure.live(t, windowMillis) - (isWithin ? this.#entry.cost : 0);
     if (op.remaining > limit - atLeast || op.remaining < limit - atMost) {
       this.#findings.add(
-        `told ${op.remaining} remain, but ${atLeast} to ${atMost} of ${limit} were spent: ${describe(op)}`,
+        `answered that ${op.remaining} remain, but ${atLeast} to ${atMost} of ${limit} were spent: ${describe(op)}`,
       );
     }
   }

@@ -20,7 +20,7 @@ const FINDINGS_REPORTED_MAX = 20;
 /** Collects the findings of one checker. A broken run may have millions. */
 export class Findings {
   readonly name: string;
-  readonly #told: string[] = [];
+  readonly #reported: string[] = [];
   #count = 0;
   readonly counts: Record<string, number> = {};
 
@@ -34,7 +34,7 @@ export class Findings {
 
   add(finding: string): void {
     this.#count += 1;
-    if (this.#told.length < FINDINGS_REPORTED_MAX) this.#told.push(finding);
+    if (this.#reported.length < FINDINGS_REPORTED_MAX) this.#reported.push(finding);
   }
 
   tally(what: string, by = 1): void {
@@ -46,7 +46,7 @@ export class Findings {
       name: this.name,
       status: this.#count > 0 ? 'violation' : otherwise,
       violations: this.#count,
-      findings: this.#told,
+      findings: this.#reported,
       counts: this.counts,
       ...(note !== undefined && { note }),
     };

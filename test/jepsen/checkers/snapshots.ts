@@ -44,7 +44,7 @@ export async function checkSnapshots(
     ...(counts.taken === 0 ? ['none was taken'] : []),
     ...(hasStartedAfterOne && counts.startsFromOne === 0 ? ['no node started from one'] : []),
     ...(counts.installed === 0 && kinds.some((kind) => NEEDS_INSTALL.test(kind))
-      ? ['none was installed, though nodes joined']
+      ? ['no node installed one, though nodes joined']
       : []),
   ];
   return missing.length === 0 ? findings.result('ok') : findings.result('unknown', missing.join('; '));

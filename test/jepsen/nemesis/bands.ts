@@ -19,8 +19,8 @@ export function bandsOf(log: NemesisLog): NemesisBand[] {
 }
 
 /**
- * Matches the complaint that a peer has another database than expected. Only nodes whose database was made anew may
- * cause it.
+ * Matches the log line that a peer has another database than expected. Only nodes that lost their database and got a
+ * new one may cause it.
  */
 export function complaintsOfStrangers(bands: readonly NemesisBand[]): RegExp[] {
   const madeAnew = bands.filter(({ kind }) => kind === 'made-anew').flatMap(({ nodes }) => nodes);

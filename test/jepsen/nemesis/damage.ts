@@ -49,7 +49,7 @@ function damage(
     async run(context) {
       const { claims } = context;
       if (!claims.mayDamage) {
-        context.log.write({ event: 'skipped', name, detail: 'as many nodes are damaged as may be' });
+        context.log.write({ event: 'skipped', name, detail: 'no more nodes may be damaged' });
         return;
       }
       await withVictims(context, name, await candidates(context, false), 1, async ([id]) => {
@@ -78,7 +78,7 @@ function vulnerableBytes(name: string, bytes: number, isCleanStop: boolean): num
 
 /**
  * Flips one bit. After a clean stop it may be anywhere in a log or table. After a crash, damage to the last batch of a
- * log looks like a write that was cut off, which no single node can tell apart, so the end of a log is left alone.
+ * log equals a write that was cut off. No single node can distinguish them, so the end of a log is left alone.
  */
 const bitFlip = damage(
   'bit-flip',
@@ -95,7 +95,7 @@ const bitFlip = damage(
     // Most tables are tiny: choose any of the files, or the largest.
     const bySize = files.toSorted((a, b) => b.end - a.end);
     const [file] = chance(random, 2) ? bySize : shuffled(random, files);
-    if (file === undefined) return 'there was no file to hit';
+    if (file === undefined) return 'there was no file to damage';
     const content = readFileSync(file.path);
     const at = random(file.end);
     content.writeUInt8(content.readUInt8(at) ^ (1 << random(8)), at);
@@ -121,12 +121,12 @@ const directoryLost = damage(
   },
   async (context, id) => {
     if ((await startDamaged(context, id)) === 'started')
-      throw new Error(`node ${id} started without its data: it has forgotten its votes`);
+      throw new Error(`node ${id} started without its data, so it has forgotten its votes`);
     return replace(context, id);
   },
 );
 
-/** A complete and valid directory that is older than what the node has acknowledged since. */
+/** Gives a node an older copy of its directory: complete and valid, but without its later acknowledgements. */
 const oldDirectory: Nemesis = {
   ...damage(
     'old-directory',

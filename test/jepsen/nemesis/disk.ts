@@ -15,7 +15,7 @@ import {
 
 /** sysexits.h EX_SOFTWARE: the exit code of a node that cannot trust its disk. */
 const EXIT_FATAL = 70;
-/** Nothing happens until the node writes. */
+/** The time for the node to write. The fault has no effect before that. */
 const EXIT_MILLIS_MAX = 10_000;
 /** A process that met the fault just before its end has exited after this time. */
 const SETTLE_MILLIS = 300;
@@ -39,7 +39,7 @@ async function endAndRevive(context: NemesisContext, id: NodeId, lift: () => voi
     throw new Error(`node ${id} ended with ${last?.signal ?? last?.code}, expected ${EXIT_FATAL}`);
   await revive(context, [id]);
   cluster.node(id).expectExit(undefined);
-  return hasEnded ? 'it stopped itself' : 'it wrote nothing meanwhile';
+  return hasEnded ? 'the node stopped itself' : 'the node wrote nothing meanwhile';
 }
 
 const syncError: Nemesis = {

@@ -58,7 +58,7 @@ const madeAnew: Nemesis = {
   async run(context) {
     const { claims, cluster, log } = context;
     if (!claims.mayDamage) {
-      log.write({ event: 'skipped', name: this.name, detail: 'as many nodes are damaged as may be' });
+      log.write({ event: 'skipped', name: this.name, detail: 'no more nodes may be damaged' });
       return;
     }
     await withVictims(context, this.name, await candidates(context, false), 1, async ([id]) => {
@@ -70,7 +70,7 @@ const madeAnew: Nemesis = {
         cluster.node(id).expectExit('made anew');
         // A founder does not even start: its incarnation is a fact.
         const outcome = await eventually(
-          `node ${id}, made anew, is refused`,
+          `node ${id} with a new database is refused`,
           async () => {
             if (!cluster.node(id).isRunning) return 'does not start';
             const keyStatus = (await cluster.node(id).report())?.self.membership;

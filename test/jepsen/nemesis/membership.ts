@@ -10,7 +10,7 @@ export interface Change {
   readonly remove?: NodeId;
 }
 
-/** The cluster refuses this change. */
+/** Thrown if the cluster refuses a change. */
 class RefusedError extends Error {
   readonly code = 'CHANGE_REFUSED';
 }
@@ -181,7 +181,7 @@ const removeNode: Nemesis = {
       context.log.write({
         event: 'skipped',
         name: this.name,
-        detail: 'there are no more nodes than at first',
+        detail: 'there are only as many nodes as at the start',
       });
       return;
     }

@@ -152,7 +152,7 @@ export async function withVictims(
 ): Promise<void> {
   const [first, ...others] = context.claims.take(from, count);
   if (first === undefined) {
-    context.log.write({ event: 'skipped', name, detail: 'no node to do it to just now' });
+    context.log.write({ event: 'skipped', name, detail: 'no node is free for this fault' });
     return;
   }
   try {

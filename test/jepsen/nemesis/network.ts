@@ -15,7 +15,7 @@ interface Topology {
 const BREAKS: readonly [Faults, ...Faults[]] = [{ cut: true }, { blackHole: true }, { clog: true }];
 
 /** Includes the spares: they may join meanwhile. */
-function everybody({ cluster, random }: NemesisContext): NodeId[] {
+function allNodes({ cluster, random }: NemesisContext): NodeId[] {
   return shuffled(random, [...cluster.members, ...cluster.spares]);
 }
 
@@ -58,7 +58,7 @@ function partition(name: string, draw: (context: NemesisContext) => Promise<Topo
   return network(name, async (context) => {
     const topology = await draw(context);
     if (topology === undefined) {
-      context.log.write({ event: 'skipped', name, detail: 'too few nodes for it' });
+      context.log.write({ event: 'skipped', name, detail: 'too few nodes for this fault' });
       return;
     }
     const broken = pick(context.random, BREAKS);
@@ -71,7 +71,7 @@ function partition(name: string, draw: (context: NemesisContext) => Promise<Topo
 const halves = partition('partition-halves', async (context) => {
   const members = new Set(shuffled(context.random, context.cluster.members));
   const minority = new Set([...members].slice(0, Math.floor((members.size - 1) / 2)));
-  for (const id of everybody(context)) if (!members.has(id) && chance(context.random, 2)) minority.add(id);
+  for (const id of allNodes(context)) if (!members.has(id) && chance(context.random, 2)) minority.add(id);
   return { nodes: [...minority], hears: (from, to) => minority.has(from) === minority.has(to) };
 });
 
@@ -94,7 +94,7 @@ const oneLink = partition('partition-one-link', async (context) => {
 });
 
 const bridge = partition('partition-bridge', async (context) => {
-  const [middle, ...others] = everybody(context);
+  const [middle, ...others] = allNodes(context);
   if (middle === undefined) return undefined;
   const left = new Set(others.slice(0, Math.floor(others.length / 2)));
   return {
@@ -158,7 +158,7 @@ const neverRead = degrade('never-read', () => ({ neverRead: true }));
  */
 const swizzle = network('swizzle-clog', async (context) => {
   const { cluster, random } = context;
-  const ids = everybody(context);
+  const ids = allNodes(context);
   const all = ids.flatMap((from) => ids.filter((to) => to !== from).map((to) => ({ from, to })));
   const some = shuffled(random, all).slice(0, between(random, 1, all.length));
   const nodes = cluster.members;

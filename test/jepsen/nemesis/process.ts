@@ -103,7 +103,7 @@ const rollingRestart: Nemesis = {
           await cluster.node(id).stop();
           await hold(context, 0, 500);
           await revive(context, [id]);
-          // Wait for this node first, otherwise two of three would be away.
+          // Wait for this node first, otherwise two of three would be down.
           if (!signal.aborted) await cluster.node(id).isReady();
         }
       }),

@@ -1,4 +1,4 @@
-/** The bytes of log entries: they decode to what was encoded, and damaged bytes are refused. */
+/** The bytes of log entries: they decode to the encoded command, and damaged bytes are refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AllowRequest, TIMESTAMP_MILLIS_MAX } from '../../../src/api/request.ts';
@@ -42,7 +42,7 @@ function withoutAbsent(asked: BatchedRequest): BatchedRequest {
 }
 
 describe('a batch', () => {
-  it('comes back as it was added', () => {
+  it('decodes to the requests that were added', () => {
     fc.assert(
       fc.property(fc.array(request, { minLength: 1, maxLength: 30 }), (requests) => {
         expect(heldBy(entryOf(requests))).toEqual(requests.map(withoutAbsent));
@@ -50,7 +50,7 @@ describe('a batch', () => {
     );
   });
 
-  it('takes the longest texts and the largest integers', () => {
+  it('accepts the longest texts and the largest integers', () => {
     const asked = {
       userId: 'u'.repeat(1_024),
       ruleId: 'ü'.repeat(64),
@@ -73,7 +73,7 @@ describe('a batch', () => {
     expect(entryOf(more).length).toBe(entryOf([...plain, { userId: 'ada' }]).length + 10 + 1);
   });
 
-  it('starts empty after it was taken', () => {
+  it('starts empty after its bytes were taken', () => {
     const builder = new AllowBatchBuilder();
     builder.add({ userId: 'a', ruleId: 'r', cost: 9, timestampMillis: 3 });
     expect(builder.size).toBe(1);
@@ -106,7 +106,7 @@ describe('a batch', () => {
     { userId: 'a', requestId: '' },
     { userId: 'a', requestId: 'x'.repeat(129) },
     { userId: 'a', requestId: '\udc00' },
-  ])('does not take in what no entry may hold: %j', (bad) => {
+  ])('refuses a request that no entry may hold: %j', (bad) => {
     const builder = new AllowBatchBuilder();
     builder.add({ userId: 'before' });
     expect(() => builder.add(bad)).toThrow(Error);
@@ -172,7 +172,7 @@ const [FURTHER, REMEMBERED, GUARD, SETTLED, ATTEMPT] = [
   [0x81, 16],
 ];
 
-/** All of these. */
+/** A mask with the bits of all these columns. */
 function withBits(...columns: readonly (readonly number[])[]): number[] {
   const [low = 0, high = 0] = [0, 1].map((at) =>
     columns.reduce((bits, column) => bits | (column[at] ?? 0), 0),
@@ -208,27 +208,27 @@ describe('the form of a command', () => {
     expect(decodeCommand(encodeSweep())).toEqual({ type: 'sweep' });
   });
 
-  it('round-trips how far UTC is ahead, up to what a wall clock can show', () => {
+  it('round-trips the offset of UTC, up to the largest that a wall clock can show', () => {
     for (const aheadMillis of [0, 1_001, TIMESTAMP_MILLIS_MAX])
       expect(decodeCommand(encodeUtc(aheadMillis))).toEqual({ type: 'utc', aheadMillis });
     expect(() => decodeCommand(encodeUtc(TIMESTAMP_MILLIS_MAX + 1))).toThrow(CommandDecodeError);
   });
 
-  it('shares no memory with the encoder', () => {
+  it('does not use the memory of the encoder', () => {
     for (const data of [entryOf([{ userId: 'a' }]), encodeRules(TABLE)])
       expect(data.buffer.byteLength).toBe(data.byteLength);
   });
 
-  // The meter of a rule and its fields: a sliding log.
+  // The bytes of a rule's meter and its fields, for a sliding log.
   const PLAIN = [0, 0, 0, 0, 0];
   it.each([
     ['nothing', []],
     ['an unknown kind', [99]],
-    ['how late it is without a number', [7]],
+    ['an offset of UTC without a number', [7]],
     ['a kind of two bytes', [0x81, 0]],
-    ['a sweep with more', [3, 0]],
+    ['a sweep with a further byte', [3, 0]],
     ['requests without keys', [1, 4, 1, 1, 0, 1]],
-    ['a column that nobody has', one([0x81, 32], ...A, 1)],
+    ['an unknown column', one([0x81, 32], ...A, 1)],
     ['no requests', [1, KEYS, 0, 1, 0]],
     ['no rule ids', [1, KEYS, 1, 0, 0, ...A]],
     ['more rule ids than requests', [1, RULE, 1, 2, 0, ...A, ...A, 1]],
@@ -241,22 +241,22 @@ describe('the form of a command', () => {
     ['a user id that is not UTF-8', one([KEYS], 1, 0xff)],
     ['half a character', one([KEYS], 1, 0xc3)],
     ['a user id behind a byte order mark', one([KEYS], 4, 0xef, 0xbb, 0xbf, 0x61)],
-    ['a rule that is not there', one([RULE], ...A, 1)],
+    ['an index beyond the rule ids', one([RULE], ...A, 1)],
     ['a cost that is too high', one([COST], ...A, 0xc0, 0x84, 0x3d)],
     ['a timestamp that is too late', one([TIME], ...A, 0x82, 0x80, 0xf0, 0x96, 0x8c, 0xc1, 0xac, 0x0f)],
     ['an integer without an end', one([TIME], ...A, ...Array.from({ length: 9 }, () => 0x80))],
     ['a request id that is too long', one([ID], ...A, 0x81, 1, ...Array.from({ length: 129 }, () => 0x61))],
     ['a column that ends too early', two([COST], 3)],
-    ['a column in which nobody says anything', two([COST], 0, 0)],
-    ['a refund that is none', one([REFUND], ...A, 2)],
+    ['a column without any value', two([COST], 0, 0)],
+    ['an invalid refund flag', one([REFUND], ...A, 2)],
     ['a refund without an id', one([REFUND], ...A, 1)],
     ['a refund with a cost', one([ID | REFUND | COST], ...A, 4, ...A, 1)],
     ['a refund with a time', one([ID | REFUND | TIME], ...A, 4, ...A, 1)],
-    ['a refund of what was asked', one([ID | REFUND | DIGEST], ...A, ...A, 1, 5)],
+    ['a refund with a digest', one([ID | REFUND | DIGEST], ...A, ...A, 1, 5)],
     ['a refund under several limits', two(withBits([ID | REFUND], FURTHER), ...A, 0, 1, 0, 1, 0)],
     ['a refund that is bound to a record', one(withBits([ID | REFUND], GUARD), ...A, ...A, 1, ...A, 9)],
-    ['several limits of nobody knows what', two(FURTHER, 1, 0)],
-    ['further limits that are not there', two(withBits([DIGEST], FURTHER), 5, 0, 2, 0)],
+    ['several limits without a digest', two(FURTHER, 1, 0)],
+    ['more further limits than requests', two(withBits([DIGEST], FURTHER), 5, 0, 2, 0)],
     ['a further limit of a further limit', two(withBits([DIGEST], FURTHER), 5, 0, 1, 1)],
     ['a further limit with an id', two(withBits([ID | DIGEST], FURTHER), 0, ...A, 5, 0, 1, 0)],
     ['a further limit with a time', two(withBits([TIME | DIGEST], FURTHER), 0, 9, 5, 0, 1, 0)],
@@ -264,42 +264,36 @@ describe('the form of a command', () => {
       'a further limit that is bound to a record',
       two(withBits([DIGEST], FURTHER, GUARD), 5, 0, 1, 0, 0, ...A, 9),
     ],
-    ['what is remembered without an id', one(withBits([DIGEST], REMEMBERED), ...A, 5, 1)],
-    ['what is remembered of nobody knows what', one(withBits([ID], REMEMBERED), ...A, ...A, 1)],
+    ['a lookup of a remembered grant without an id', one(withBits([DIGEST], REMEMBERED), ...A, 5, 1)],
+    ['a lookup of a remembered grant without a digest', one(withBits([ID], REMEMBERED), ...A, ...A, 1)],
     [
-      'what is remembered, and settled',
+      'a lookup of a remembered grant that is settled',
       one(withBits([ID | DIGEST], REMEMBERED, SETTLED), ...A, ...A, 5, 1, 1),
     ],
     ['a refund that is settled', one(withBits([ID | REFUND], SETTLED), ...A, ...A, 1, 1)],
-    ['a request that is settled twice over', one(SETTLED, ...A, 2)],
+    ['an invalid settlement flag', one(SETTLED, ...A, 2)],
     ['an attempt without an id', one(withBits([DIGEST], ATTEMPT), ...A, 5, 9)],
-    ['an attempt at nobody knows what', one(withBits([ID], ATTEMPT), ...A, ...A, 9)],
+    ['an attempt without a digest', one(withBits([ID], ATTEMPT), ...A, ...A, 9)],
     [
-      'an attempt at what is remembered',
+      'an attempt of a lookup of a remembered grant',
       one(withBits([ID | DIGEST], REMEMBERED, ATTEMPT), ...A, ...A, 5, 1, 9),
     ],
-    ['an attempt at a refund', one(withBits([ID | REFUND], ATTEMPT), ...A, ...A, 1, 9)],
+    ['an attempt of a refund', one(withBits([ID | REFUND], ATTEMPT), ...A, ...A, 1, 9)],
     [
       'an attempt of a further limit',
       two(withBits([ID | DIGEST], FURTHER, ATTEMPT), ...A, 0, 5, 0, 1, 0, 9, 9),
     ],
-    ['an attempt that nobody has', one(withBits([ID | DIGEST], ATTEMPT), ...A, ...A, 5, 0)],
+    ['an attempt with the number 0', one(withBits([ID | DIGEST], ATTEMPT), ...A, ...A, 5, 0)],
     ['a guard without a version', one(GUARD, ...A, ...A)],
     ['rules without rules', [2, 1, 0, 0, 0x80, 0x20, 0]],
     ['rules of version 0', [2, 0, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, ...PLAIN]],
-    ['rules with a clock that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 2, ...PLAIN]],
-    ['rules with a meter that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 5, 0, 0, 0, 0]],
-    ['rules with a calendar that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 2, 0, 2, 0, 0]],
-    [
-      'rules with what belongs to another meter',
-      [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 0, 0, 0, 1, 0],
-    ],
-    [
-      'rules of a window whose id says nothing of one',
-      [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 1, 0, ...PLAIN],
-    ],
+    ['rules with an unknown clock', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 2, ...PLAIN]],
+    ['rules with an unknown meter', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 5, 0, 0, 0, 0]],
+    ['rules with an unknown calendar', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 2, 0, 2, 0, 0]],
+    ['rules with a field of another meter', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 0, 0, 0, 1, 0]],
+    ['rules of a window whose id names no window', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 1, 0, ...PLAIN]],
     ['rules that end too early', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 0, 0, 0, 0]],
-    ['rules with too little room', [2, 1, 0, 0, 0xff, 0x1f, 1, ...A, 0, 1, 1, 0, ...PLAIN]],
+    ['rules with a cap that is too small', [2, 1, 0, 0, 0xff, 0x1f, 1, ...A, 0, 1, 1, 0, ...PLAIN]],
   ])('refuses %s', (_name, bytes) => {
     expect(() => decodeCommand(Uint8Array.from(bytes))).toThrow(CommandDecodeError);
   });
@@ -318,7 +312,7 @@ describe('the form of a command', () => {
     );
   });
 
-  it('refuses counts that the bytes do not hold, without allocating for them', () => {
+  it('refuses counts that exceed the bytes, without allocating memory for them', () => {
     for (const head of [[1, 1], [2], [4]]) {
       const huge = [...head, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f];
       expect(() => decodeCommand(Uint8Array.from(huge))).toThrow(CommandDecodeError);

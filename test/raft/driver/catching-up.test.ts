@@ -1,5 +1,6 @@
 /**
- * A follower whose next entry the leader has compacted catches up, whatever happens to messages and nodes meanwhile.
+ * A follower whose next entry the leader has compacted catches up, also when messages are lost or nodes crash
+ * meanwhile.
  */
 import { describe, expect, it } from 'vitest';
 import { chunkReads, Cluster } from './cluster.ts';
@@ -7,7 +8,7 @@ import { COMPACTING, ELECTION_TICKS, HEARTBEAT_TICKS } from './options.ts';
 import { chunkOf } from './parcel.ts';
 import { type Behind, behind, isChunk } from './snapshots-under-way.ts';
 
-/** It is heard again. */
+/** The follower is connected again. */
 async function reachable(): Promise<Behind> {
   const situation = await behind();
   situation.cluster.heal();
@@ -28,7 +29,7 @@ describe('a follower that is far behind', () => {
     expect(numbers.length).toBeGreaterThan(4);
     await cluster.fill(3);
     await expectCaughtUp(cluster, HEARTBEAT_TICKS);
-    // It is on disk: a restart needs no snapshot.
+    // The snapshot is on disk: a restart needs no other one.
     late.crash();
     cluster.sent.length = 0;
     late.start();
@@ -36,7 +37,7 @@ describe('a follower that is far behind', () => {
     expect(cluster.sent.filter(isChunk)).toEqual([]);
   });
 
-  it('also when chunks and their acknowledgements are lost', async () => {
+  it('catches up when chunks and their acknowledgements are lost', async () => {
     for (const kind of ['chunk', 'chunkAck'] as const) {
       const { cluster } = await reachable();
       let count = 0;
@@ -50,7 +51,7 @@ describe('a follower that is far behind', () => {
     }
   });
 
-  it('also when every message comes twice', async () => {
+  it('catches up when every message comes twice', async () => {
     const { cluster } = await reachable();
     cluster.passes = ({ to, message }) => {
       cluster.node(to).raft.receive([message]);
@@ -59,7 +60,7 @@ describe('a follower that is far behind', () => {
     await expectCaughtUp(cluster, 60);
   });
 
-  it('also when the sender dies midway and another leader has a snapshot of its own', async () => {
+  it('catches up when the sender dies midway and the next leader has a snapshot of its own', async () => {
     const { cluster, leader, late } = await reachable();
     let chunks = 0;
     cluster.passes = (parcel) => {
@@ -77,7 +78,7 @@ describe('a follower that is far behind', () => {
     await expectCaughtUp(cluster, 10 * ELECTION_TICKS);
   });
 
-  it('also when it dies itself midway, before or while the snapshot is written', async () => {
+  it('catches up when it dies midway itself, before or while the snapshot is written', async () => {
     for (let after = 1; after < 12; after += 1) {
       const { cluster, late } = await reachable();
       let chunks = 0;
@@ -94,7 +95,7 @@ describe('a follower that is far behind', () => {
     }
   });
 
-  it('also when the snapshot is replaced midway', async () => {
+  it('catches up when the snapshot is replaced midway', async () => {
     const { cluster, leader } = await reachable();
     let chunks = 0;
     // The stream stalls after a few chunks, while the leader takes one new snapshot after the other.
@@ -110,7 +111,7 @@ describe('a follower that is far behind', () => {
     await expectCaughtUp(cluster, 20 * ELECTION_TICKS);
   });
 
-  it('75: a stream to a node that went away does not keep others waiting', async () => {
+  it('75: does not wait for a stream to another node that went away', async () => {
     const streams = { outgoingMax: 1, silentTicksMax: 10 };
     const cluster = new Cluster({ voters: 5, options: { ...COMPACTING, streams } });
     const leader = await cluster.elect();
@@ -119,7 +120,7 @@ describe('a follower that is far behind', () => {
     await cluster.fill(60);
     const [gone, other] = late;
     expect(other).toBeDefined();
-    // Both ask; the first to be served vanishes in the middle of its stream.
+    // Both need a snapshot; the first to get it vanishes in the middle of its stream.
     let chunks = 0;
     cluster.passes = ({ from, to, message }) => {
       if (message.kind === 'chunk' && to === gone?.id) chunks += 1;
@@ -132,7 +133,7 @@ describe('a follower that is far behind', () => {
     await expectCaughtUp(cluster, 20 * ELECTION_TICKS);
   });
 
-  it('chunks that claim more than the snapshot has are dropped, and nothing is answered', async () => {
+  it('drops chunks that reach beyond the snapshot, and answers nothing', async () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.elect();
     const node = cluster.node(1);

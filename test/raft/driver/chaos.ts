@@ -9,7 +9,7 @@ import { chunkReads, type Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
 import type { Parcel } from './parcel.ts';
 
-/** Short timeouts and small bounds, drawn anew for each history. */
+/** Short timeouts and small bounds, drawn for each history. */
 export function drawOptions(random: RandomBelow): Partial<MultiRaftOptions> {
   return {
     raft: {
@@ -30,7 +30,7 @@ export function drawOptions(random: RandomBelow): Partial<MultiRaftOptions> {
 
 /** The hooks that a test can set. */
 export interface Witness {
-  /** May it start again? Default: all may. */
+  /** True if the node may start again. Default: all may. */
   mayStart?(node: Node): boolean;
   crashed?(node: Node): void;
 }
@@ -67,18 +67,18 @@ export class Chaos {
     return from[this.#random(Math.max(1, from.length))];
   }
 
-  /** Nodes that do not run, and may. */
+  /** Nodes that are down and may start again. */
   get down(): Node[] {
     const mayStart = (node: Node): boolean => this.#witness.mayStart?.(node) ?? true;
     return [...this.#cluster.nodes.values()].filter((node) => !node.isUp && mayStart(node));
   }
 
-  /** Now and then one that does not know that it was deposed. */
+  /** A leader; now and then one that does not know that it was deposed. */
   anyLeader(group: number): Node | undefined {
     return this.pick(this.#cluster.up.filter((node) => node.leads(group)));
   }
 
-  /** `act` adds to each step what the test is about. */
+  /** `act` adds the test's own events to each step. */
   async run(steps: number, act: () => void = () => undefined): Promise<void> {
     for (let i = 0; i < steps; i += 1) {
       await chunkReads();
@@ -95,7 +95,7 @@ export class Chaos {
     const random = this.#random;
     cluster.now += random(4);
     if (random(100) < this.#tickPercent) this.pick(cluster.up)?.raft.tick();
-    // Turns come soon, writes when the disk likes.
+    // Turns come soon, writes complete at random.
     for (const node of cluster.up) {
       if (node.hasTurn && random(100) < 70) node.turn();
       if (node.isWriting && random(100) < this.#syncPercent) node.sync();
@@ -125,7 +125,7 @@ export class Chaos {
     this.anyLeader(group)?.propose(`p${this.#proposals}${'x'.repeat(this.#random(60))}`, group);
   }
 
-  /** Half of them happen to a leader. */
+  /** Half of the crashes happen to a leader. */
   #fault(): void {
     const cluster = this.#cluster;
     const group = this.pick(cluster.groups) ?? 0;
@@ -153,14 +153,14 @@ export class Chaos {
     }
   }
 
-  /** The others notice at once, or by and by. */
+  /** A node crashes; the others notice at once, or later. */
   #crash(node: Node): void {
     node.crash(this.#random(2) === 0 ? 'lost' : 'kept');
     this.#witness.crashed?.(node);
     if (this.#random(2) === 0) for (const other of this.#cluster.up) other.raft.peerLost(node.id);
   }
 
-  /** The faults end, and every node that may start again does. */
+  /** The faults end, and every node starts that may start again. */
   end(): void {
     this.#cluster.heal();
     for (const node of this.down) node.start();

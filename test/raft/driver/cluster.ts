@@ -33,7 +33,7 @@ export class Cluster implements Surroundings {
   readonly queue: Parcel[] = [];
   /** Everything that was sent, lost or not. */
   readonly sent: Parcel[] = [];
-  /** Does it arrive? */
+  /** True if the message arrives. */
   passes: (parcel: Parcel) => boolean = () => true;
   /** Nodes whose disk writes stay in flight. */
   readonly stalled = new Set<NodeId>();
@@ -66,7 +66,7 @@ export class Cluster implements Surroundings {
     return [...this.nodes.values()].filter(({ isUp }) => isUp);
   }
 
-  /** Any node that is up and none of these. */
+  /** A node that is up and is none of these. */
   otherThan(...nodes: readonly Node[]): Node {
     const other = this.up.find((node) => !nodes.includes(node));
     assert(other !== undefined, 'another node is up');
@@ -123,7 +123,7 @@ export class Cluster implements Surroundings {
     for (const parcel of this.queue.splice(0)) this.deliver(parcel);
   }
 
-  /** Everything that is due happens, until nothing is. */
+  /** Runs all turns, writes and deliveries that are due, until there are none. */
   async settle(): Promise<void> {
     for (let round = 0; round < 10_000; round += 1) {
       await chunkReads();
@@ -162,10 +162,10 @@ export class Cluster implements Surroundings {
         (group) => `${node.id}/${group}: ${JSON.stringify(node.raft.status(group) ?? 'removed')}`,
       ),
     );
-    throw new Error(`it never came to pass; ${states.join('; ')}`);
+    throw new Error(`the condition never held; ${states.join('; ')}`);
   }
 
-  /** A leader that has committed something of its own. */
+  /** A leader that has committed an entry of its own term. */
   async elect(group = GROUP): Promise<Node> {
     await this.until(() => {
       const status = this.leaderOf(group)?.statusOf(group);
@@ -184,7 +184,7 @@ export class Cluster implements Surroundings {
   ): { result?: MembershipResult } {
     const answer: { result?: MembershipResult } = {};
     node.raft.changeMembership(GROUP, change, epoch, (result) => {
-      assert(answer.result === undefined, 'a change is answered once');
+      assert(answer.result === undefined, 'a change is answered only once');
       answer.result = result;
     });
     return answer;
@@ -200,7 +200,7 @@ export class Cluster implements Surroundings {
     return result.config;
   }
 
-  /** Starts a node that learns. */
+  /** Starts a node and adds it as a learner. */
   async joinAsLearner(id: NodeId): Promise<Node> {
     const node = this.add(id);
     await this.changed([{ kind: 'addLearner', node: id }]);
@@ -238,7 +238,7 @@ export class Cluster implements Surroundings {
     this.passes = ({ from, to }) => ids.includes(from) === ids.includes(to);
   }
 
-  /** From now on these do not arrive; returns them, as they come. */
+  /** From now on these messages do not arrive; returns the list into which they go. */
   hold(isMeant: (parcel: Parcel) => boolean): readonly Parcel[] {
     const held: Parcel[] = [];
     this.passes = (parcel) => {
@@ -256,12 +256,12 @@ export class Cluster implements Surroundings {
 
 export const ascending = (a: NodeId, b: NodeId): number => a - b;
 
-/** Why a change was refused, if it is known to be. */
+/** Why a change was refused; undefined if it was not. */
 export function refusalOf({ result }: ReturnType<Cluster['change']>): string | undefined {
   return result?.ok === false ? result.reason : undefined;
 }
 
-/** Lets promised reads of the store come back. */
+/** Lets the promises of reads of the store settle. */
 export async function chunkReads(): Promise<void> {
   for (let i = 0; i < 8; i += 1) await Promise.resolve();
 }

@@ -8,15 +8,15 @@ import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
 import { COMPACTING, GROUP } from './options.ts';
 
-/** Asks; what it gets comes later. */
+/** Asks for a snapshot; the answer comes later. */
 function ask(node: Node): { reported: (SnapshotMeta | undefined)[] } {
   const answer: { reported: (SnapshotMeta | undefined)[] } = { reported: [] };
   node.raft.currentSnapshot(GROUP, (meta) => answer.reported.push(meta));
   return answer;
 }
 
-/** How many entries it takes until another one is stored. */
-async function lifeOf(isRead: boolean): Promise<number> {
+/** Commits entries until another snapshot is stored; returns their number. */
+async function entriesUntilNext(isRead: boolean): Promise<number> {
   const cluster = new Cluster({ voters: 1, options: COMPACTING });
   const leader = await cluster.elect();
   const answer = ask(leader);
@@ -44,7 +44,7 @@ describe('a current snapshot', () => {
     expect(leader.disk.get(GROUP)?.snapshot).toEqual(answer.reported[0]);
   });
 
-  it('is none that was already being written when it was asked for', async () => {
+  it('is not one that was already being written when it was asked for', async () => {
     const cluster = new Cluster({ voters: 1, options: COMPACTING });
     const leader = await cluster.elect();
     let left = 20;
@@ -106,7 +106,7 @@ describe('a current snapshot', () => {
   });
 
   it('is replaced later while a client reads it', async () => {
-    const [unread, read] = [await lifeOf(false), await lifeOf(true)];
+    const [unread, read] = [await entriesUntilNext(false), await entriesUntilNext(true)];
     expect(read).toBeGreaterThan(2 * unread);
     expect(read).toBeLessThan(300);
   });

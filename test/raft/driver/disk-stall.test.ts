@@ -22,7 +22,7 @@ describe('a leader whose disk does not answer', () => {
     const others = [1, 2, 3].filter((id) => id !== leader.id);
     cluster.sent.length = 0;
     await cluster.commit('goes on', others);
-    // Cut off, it would campaign, if it could.
+    // It is cut off and would campaign if its disk answered.
     cluster.isolate(leader.id);
     await cluster.tick(5 * ELECTION_TICKS);
     expect(campaigns(cluster, leader.id)).toEqual([]);
@@ -47,7 +47,7 @@ describe('a leader whose disk does not answer', () => {
     expect(leader.status).toMatchObject({ role: 'leader', term });
   });
 
-  it('is no candidate either, and its bound is an option', async () => {
+  it('is no candidate either, and the bound is an option', async () => {
     const cluster = new Cluster({ voters: 3, options: { diskStallTicksMax: 3 } });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);

@@ -6,7 +6,7 @@ import { ELECTION_TICKS } from './options.ts';
 
 describe('a failing disk', () => {
   it.each(['lost', 'kept'] as const)(
-    '111: is fatal exactly once, and nothing is said afterwards (%s)',
+    '111: is reported as fatal exactly once, and the node sends nothing afterwards (%s)',
     async (fate) => {
       const cluster = new Cluster({ voters: 3, groups: 2 });
       const leader = await cluster.elect();
@@ -32,7 +32,7 @@ describe('a failing disk', () => {
     },
   );
 
-  it('111: of a leader: nothing that was in the failed write is acknowledged', async () => {
+  it('111: of a leader acknowledges nothing that was in the failed write', async () => {
     const cluster = new Cluster({ voters: 1 });
     const leader = await cluster.elect();
     const before = leader.app.applied.length;
@@ -58,7 +58,7 @@ describe('a failing disk', () => {
     expect(cluster.sent.filter(({ from }) => from === leader.id)).toEqual([]);
   });
 
-  it('a broken invariant in a tick, between two turns, stops the node too', async () => {
+  it('an invariant that breaks in a tick, between two turns, stops the node too', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     leader.mayEnd = true;

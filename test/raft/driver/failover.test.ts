@@ -7,7 +7,7 @@ import { HEARTBEAT_TICKS } from './options.ts';
 import { typeOf } from './parcel.ts';
 
 describe('failover', () => {
-  it('to the same leader is news for the application of a follower that was not asked to vote', async () => {
+  it('to the same leader is reported to the application of a follower that was not asked to vote', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const [voter, follower] = cluster.up.filter(({ id }) => id !== leader.id);
@@ -16,7 +16,7 @@ describe('failover', () => {
     const { term } = leader.status;
     expect(follower.app.status).toEqual({ isLeader: false, term, leader: leader.id });
     cluster.passes = (parcel) => parcel.to !== follower.id || typeOf(parcel) !== 'vote';
-    // Somebody is in a newer term, so the leader loses its office, and is elected again at once.
+    // Another node is in a newer term, so the leader steps down, and is elected again at once.
     const answer = { type: 'appendResponse', from: voter.id, to: leader.id, term: term + 1 } as const;
     const message = { ...answer, rejected: true, index: 0, hintIndex: 0, hintTerm: 0 };
     leader.raft.receive([{ kind: 'message', group: 1, message }]);

@@ -10,7 +10,7 @@ function isAck(parcel: Parcel): boolean {
   return message?.type === 'appendResponse' && !message.rejected;
 }
 
-/** Is all of the log on disk, the write in flight included? */
+/** True if the whole log is on disk, or in the write in flight. */
 function hasAll(node: Node, group: number): boolean {
   const write = node.store.writes.at(-1)?.find((candidate) => candidate.group === group);
   return write?.entries.at(-1)?.index === node.statusOf(group).lastIndex;
@@ -21,7 +21,7 @@ function runTurns(node: Node): void {
 }
 
 describe('group commit', () => {
-  it('several groups share one write', async () => {
+  it('several groups write together', async () => {
     const cluster = new Cluster({ voters: 1, groups: 5 });
     const node = cluster.node(1);
     for (const group of cluster.groups) await cluster.elect(group);
@@ -36,7 +36,7 @@ describe('group commit', () => {
     for (const group of cluster.groups) expect(node.appOf(group).applied.at(-1)?.kind).toBe('command');
   });
 
-  it('43: what is proposed during a write travels together in the next one', async () => {
+  it('43: commands that are proposed during a write go together into the next one', async () => {
     const cluster = new Cluster({ voters: 1, groups: 2 });
     const node = cluster.node(1);
     for (const group of cluster.groups) await cluster.elect(group);
@@ -86,7 +86,7 @@ describe('group commit', () => {
     expect(acks().map(messageOf)).toMatchObject([{ type: 'appendResponse', index: 2 }]);
   });
 
-  it('an offer that comes during a write is told of when the next one is on disk, which records it', async () => {
+  it('an offer that comes during a write is reported when the next write, which records it, is on disk', async () => {
     const cluster = new Cluster({ voters: 1 });
     const node = await cluster.elect();
     const reported: number[] = [];
@@ -110,12 +110,12 @@ describe('group commit', () => {
     expect(reported).toEqual([7, 8, 9]);
   });
 
-  it('one write has a bounded number of entries: others go into the next, and no message about them leaves before', async () => {
+  it('one write has a bounded number of entries: others wait for the next one, and so do messages about them', async () => {
     const writeBytesMax = 3_000;
     const cluster = new Cluster({ voters: 3, groups: 2, options: { writeBytesMax } });
     const leader = await cluster.elect();
     const late = cluster.otherThan(leader);
-    // It sleeps while a few entries of both groups come about, and gets all of them at once.
+    // The node is down while both groups commit a few entries, and then gets all of them at once.
     const held: Parcel[] = [];
     cluster.passes = (parcel) => {
       if (parcel.to === late.id && messageOf(parcel) !== undefined) held.push(parcel);
@@ -137,12 +137,12 @@ describe('group commit', () => {
       const cost = batch
         .flatMap(({ entries }) => entries)
         .reduce((sum, { data }) => sum + data.length + 512, 0);
-      // One entry may go beyond.
+      // One entry may exceed the bound.
       expect(cost).toBeLessThanOrEqual(writeBytesMax + 600);
       const groups = cluster.groups.filter((group) => hasAll(late, group));
       const before = acknowledged();
       late.sync();
-      // A group speaks when everything that it had in memory is on its disk.
+      // A group sends its messages when everything that it had in memory is on its disk.
       expect(groups.length > 0 || acknowledged() === before).toBe(true);
     }
     expect(writes).toBeGreaterThan(3);
@@ -151,7 +151,7 @@ describe('group commit', () => {
     for (const group of cluster.groups) expect(cluster.isLevel(group)).toBe(true);
   });
 
-  it('83: a restart applies everything that is known to be committed, without waiting for a tick', async () => {
+  it('83: a restarted node applies every entry that it knows to be committed, without waiting for a tick', async () => {
     const cluster = new Cluster({ voters: 1, options: { applyBytesMax: 100 } });
     const leader = await cluster.elect();
     await cluster.fill(50);
@@ -163,7 +163,7 @@ describe('group commit', () => {
     expect(applied).toBe(commit);
   });
 
-  it('one turn applies a bounded amount, all groups together, so that a node that catches up goes on answering', async () => {
+  it('one turn applies a bounded number of bytes of all groups, so a node that catches up goes on answering', async () => {
     const bytesMax = 1_000;
     const cluster = new Cluster({ voters: 1, groups: 2, options: { applyBytesMax: bytesMax } });
     const leader = await cluster.elect();
@@ -181,7 +181,7 @@ describe('group commit', () => {
     expect(turns).toBeGreaterThan(2);
   });
 
-  it('one turn applies one entry that is slow to apply, and what is before it', async () => {
+  it('one turn applies at most one entry that is slow to apply, and the entries before it', async () => {
     const cluster = new Cluster({ voters: 1 });
     const leader = await cluster.elect();
     await cluster.fill(40);

@@ -10,7 +10,7 @@ function prefer(cluster: Cluster, id: NodeId): void {
 }
 
 describe('another preferred leader', () => {
-  it('is handed the lead at once, however lately this node handed it to others', async () => {
+  it('gets the leadership at once, also if this node handed it to others just before', async () => {
     const cluster = new Cluster({ voters: 3, options: { balanceTicks: HEARTBEAT_TICKS } });
     const first = await cluster.elect();
     const second = cluster.otherThan(first);
@@ -38,13 +38,13 @@ describe('a preferred leader whose disk is almost full', () => {
       expect(leader.app.commands.at(-1)).toBe(`p${i}`);
     }
     expect(cluster.sent.filter((parcel) => typeOf(parcel) === 'timeoutNow')).toEqual([]);
-    // It is handed the lead when there is room again.
+    // It gets the leadership when its disk has room again.
     preferred.raft.avoidLeading('lowDisk', false);
     await cluster.until(() => preferred.isLeader);
   });
 
   it.each([true, false])(
-    'does not replace a leader that crashed if somebody else can, whether the connection broke: %s',
+    'does not replace a leader that crashed if another node can; the connection broke: %s',
     async (isLost) => {
       for (let seed = 1; seed <= 20; seed += 1) {
         const cluster = new Cluster({ voters: 3, seed });
@@ -62,7 +62,7 @@ describe('a preferred leader whose disk is almost full', () => {
     },
   );
 
-  it('refuses when it is asked before its leader knows, and the leader goes on at once', async () => {
+  it('refuses a hand-over that the leader began before it knew, and the leader goes on at once', async () => {
     const cluster = new Cluster({ voters: 3, options: { balanceTicks: 1 } });
     const leader = await cluster.elect();
     const preferred = cluster.otherThan(leader);
@@ -80,8 +80,8 @@ describe('a preferred leader whose disk is almost full', () => {
   });
 });
 
-describe('a hand-over that nobody takes over', () => {
-  it('ends: what was asked meanwhile is proposed then, without being asked again', async () => {
+describe('a hand-over that no node accepts', () => {
+  it('ends: requests that came meanwhile are then proposed, and clients need not repeat them', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const { term } = leader.status;
@@ -123,7 +123,7 @@ describe('a node that is not fit to lead', () => {
     await cluster.commit('b', [1, 2, 3]);
   });
 
-  it('proposes nothing more, and leads for an election timeout at most if nobody takes over', async () => {
+  it('proposes nothing more, and leads for at most an election timeout if no node takes over', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -138,12 +138,12 @@ describe('a node that is not fit to lead', () => {
     expect(leader.status.lastIndex).toBe(lastIndex);
     await cluster.tick(ELECTION_TICKS);
     expect(leader.isLeader).toBe(false);
-    // The others lead although they would rather not.
+    // The others now lead, although they are reluctant.
     await cluster.until(() => cluster.leader !== undefined);
     expect(cluster.leader?.id).not.toBe(leader.id);
   });
 
-  it('may have several reasons, and each ends by itself', async () => {
+  it('may have several reasons, each of which ends separately', async () => {
     const cluster = new Cluster({ voters: 1 });
     const leader = await cluster.elect();
     leader.raft.avoidLeading('clockRate', true);
@@ -159,7 +159,7 @@ describe('a node that is not fit to lead', () => {
 });
 
 describe('a node that stops', () => {
-  it('hands over although entries are in flight: its successor has them first', async () => {
+  it('hands over while entries are in flight: its successor gets them first', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -213,7 +213,7 @@ describe('a node that stops', () => {
     expect(leader.isLeader).toBe(false);
   });
 
-  it('knows within a heartbeat when nobody could take over, because all others stop too', async () => {
+  it('knows within a heartbeat that no node can take over, if all others stop too', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -235,7 +235,7 @@ describe('a node that stops', () => {
     expect(leader.isLeader).toBe(false);
   });
 
-  it('notices that it is cut off, however often it is asked to hand over', async () => {
+  it('notices that it is cut off, even if it is asked again and again to hand over', async () => {
     const cluster = new Cluster({ voters: 5 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3, 4, 5]);

@@ -10,7 +10,7 @@ import type { Node } from './node.ts';
 import { ELECTION_TICKS, GROUP, TICK_MILLIS } from './options.ts';
 import type { Parcel } from './parcel.ts';
 
-/** No clock gains or loses more, in parts of real time. */
+/** No clock gains or loses a larger part of real time. */
 export const DRIFT_MAX = 0.02;
 /** Readings are whole milliseconds. */
 const ROUNDING_MILLIS = 2;
@@ -24,12 +24,12 @@ export class IdleHistory {
   readonly #reluctant = new Set<NodeId>();
   /** Messages that arrive at paused nodes. */
   #held: Parcel[] = [];
-  /** Copies that arrive long after what they repeat. */
+  /** Copies of messages that arrive long after the first. */
   readonly #late: Parcel[] = [];
   readonly #lossPercent: number;
   readonly #latePercent: number;
   #isCut: (parcel: Parcel) => boolean = () => false;
-  /** By group: real time when it was looked at first, and by how much group time was ahead then. */
+  /** By group: real time when it was first checked, and by how much group time was ahead then. */
   readonly #origins = new Map<GroupId, { readonly now: number; readonly aheadMillis: number }>();
   /** By node, group and term: ticks of a leader since there is one of a higher term. */
   readonly #deposedTicks = new Map<string, number>();
@@ -120,7 +120,7 @@ export class IdleHistory {
         this.#isCut = random(2) === 0 ? ({ from }) => from === id : ({ to }) => to === id;
         return;
       case 8:
-        // Beats pass and nothing else does, or the other way round.
+        // Only beats pass, or only other messages.
         this.#isCut = this.#cutByKind(id, random(2) === 0);
         return;
       case 9:
@@ -147,7 +147,7 @@ export class IdleHistory {
     };
   }
 
-  /** The others notice, or not. */
+  /** A node crashes, and the others notice it or not. */
   #crash(node: Node): void {
     node.crash(this.#random(2) === 0 ? 'lost' : 'kept');
     this.#paused.delete(node.id);
@@ -157,7 +157,7 @@ export class IdleHistory {
     if (this.#random(2) === 0) this.#start(node);
   }
 
-  /** The clock of the next process begins anywhere. */
+  /** The clock of the next process begins at a random time. */
   #start(node: Node): void {
     node.clockAheadMillis = this.#random(ORIGIN_MILLIS_MAX) - ORIGIN_MILLIS_MAX / 2;
     node.start();

@@ -16,7 +16,7 @@ const { silentTicksMax } = COMPACTING.streams;
 const chunksTo = (cluster: Cluster, node: Node): number =>
   cluster.sent.filter((parcel) => parcel.to === node.id && isChunk(parcel)).length;
 
-/** As `leader` would send them to a node that has applied all of its log, and no snapshot. */
+/** The append that `leader` would send to a node that has applied its whole log and has no snapshot. */
 function append(leader: Node, to: Node, entries: readonly Entry[], commit: number): PeerMessage {
   const { index: prevIndex, term: prevTerm } = to.app.applied.at(-1) ?? { index: 0, term: 0 };
   const { term } = leader.status;
@@ -49,7 +49,7 @@ describe('a snapshot of the leader', () => {
     expect(installs.map(stagedBytes)).toEqual([0]);
   });
 
-  it('comes no faster than the disk takes it: no second chunk is sent before the first is on disk', async () => {
+  it('comes no faster than the disk writes it: no second chunk is sent before the first is on disk', async () => {
     const situation = await behind();
     const { cluster, late } = situation;
     cluster.heal();
@@ -71,7 +71,7 @@ describe('a snapshot of the leader', () => {
   });
 
   it.each(['add', 'complete'] as const)(
-    'is read and checked before it replaces anything: one that is unsound (%s) is forgotten, and sent again',
+    'is read and checked before it replaces anything: a damaged one (%s) is forgotten, and sent again',
     async (step) => {
       const situation = await behind();
       const { cluster, late } = situation;
@@ -89,13 +89,13 @@ describe('a snapshot of the leader', () => {
     },
   );
 
-  it('is acknowledged to the end when it is installed, and the stream lives until then', async () => {
+  it('gets its last acknowledgement when it is installed, and its stream is open until then', async () => {
     const situation = await behind();
     const { cluster, late } = situation;
     late.store.holdReads();
     cluster.heal();
     await cluster.tick(10 * silentTicksMax);
-    // Reading it back takes ever so long: it is not sent again, and nothing has changed yet.
+    // Reading it back takes very long: it is not sent again, and nothing has changed yet.
     const sent = chunksTo(cluster, late);
     expect(late.app.index).toBeLessThan(10);
     expect(late.app.building).toBe(1);
@@ -125,13 +125,13 @@ describe('a snapshot of the leader', () => {
     late.store.releaseReads();
     await untilCaughtUp(situation);
     expect(late.store.writes.flat().filter(({ install }) => install !== undefined)).toEqual([]);
-    // And nobody sends it again.
+    // And no node sends it again.
     const sent = chunksTo(cluster, late);
     await cluster.tick(4 * silentTicksMax);
     expect(chunksTo(cluster, late)).toBe(sent);
   });
 
-  it('of several groups: one is restored at a time, and the others wait', async () => {
+  it('of several groups is restored one group at a time', async () => {
     const situation = await behind({ groups: 4 });
     const { cluster, late } = situation;
     const building = (): number => cluster.groups.reduce((sum, group) => sum + late.appOf(group).building, 0);
@@ -147,7 +147,7 @@ describe('a snapshot of the leader', () => {
     for (const group of cluster.groups) expect(hasCaughtUp(situation, group)).toBe(true);
   });
 
-  it('replaces a snapshot of its own that the group is writing', async () => {
+  it("replaces the group's own snapshot that is being written", async () => {
     const situation = await behind({ options: { snapshotWriteBytesMax: 1 } });
     const { cluster, leader, late } = situation;
     const source = { abandoned: 0 };
@@ -184,7 +184,7 @@ describe('a snapshot of the leader', () => {
   });
 
   it.each(['term', 'byteLength', 'chunkCount', 'checksum'] as const)(
-    'is not mixed with another of its index, that differs by its %s: the other begins at its first chunk',
+    'is not mixed with one of the same index and another %s: that one begins at its first chunk',
     async (field) => {
       const { cluster, leader, late } = await behind();
       const { term } = leader.status;

@@ -31,7 +31,7 @@ function take(snapshots: LocalSnapshots, index: number, bytes: number): void {
 }
 
 /**
- * So many entries are applied to a state whose size is drawn for each snapshot. Returns the bytes between snapshots,
+ * Applies this many entries to a state whose size is drawn for each snapshot. Returns the bytes between snapshots,
  * and theirs.
  */
 function run(seed: number, entries: number, stateBytesMax: number): { logs: number[]; written: number[] } {
@@ -59,7 +59,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 describe.each([1, 2, 3, 4, 5])('a snapshot is due, from seed %d,', (seed) => {
-  it('when the log since the last has as many bytes as that: all but the last cost no more than the log', () => {
+  it('when the log has grown by the bytes of the last one: snapshots cost no more than the log', () => {
     const { logs, written } = run(seed, 5_000, 50 * EVERY_BYTES);
     expect(written.length).toBeGreaterThan(5);
     for (const [i, bytes] of written.slice(0, -1).entries())
@@ -67,20 +67,20 @@ describe.each([1, 2, 3, 4, 5])('a snapshot is due, from seed %d,', (seed) => {
     expect(sum(written.slice(0, -1))).toBeLessThanOrEqual(sum(logs));
   });
 
-  it('no later: a restart reads a log that is not longer than the snapshot, or than what is worth one', () => {
+  it('no later: a restart reads a log no longer than the snapshot, or than the minimum for one', () => {
     const { logs, written } = run(seed, 5_000, 50 * EVERY_BYTES);
     for (const [i, log] of logs.entries())
       expect(log).toBeLessThan(Math.max(EVERY_BYTES, written[i - 1] ?? 0) + 2 * ENTRY_BYTES_MAX);
   });
 
-  it('for a small state after the minimum number of bytes', () => {
+  it('after the minimum number of bytes, if the state is small', () => {
     const { logs } = run(seed, 2_000, 10);
     expect(Math.min(...logs)).toBeGreaterThanOrEqual(EVERY_BYTES);
     expect(Math.max(...logs)).toBeLessThan(EVERY_BYTES + 2 * ENTRY_BYTES_MAX);
   });
 });
 
-it('waits, with patience n, until n times as many bytes were applied', () => {
+it('only after n times as many bytes, with patience n', () => {
   const snapshots = new LocalSnapshots(undefined);
   for (let index = 1; index <= 2 * (EVERY_BYTES / 1_000); index += 1)
     snapshots.applied(entryOf(index, 1_000));

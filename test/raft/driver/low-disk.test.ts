@@ -7,7 +7,7 @@ import { Cluster } from './cluster.ts';
 import { ELECTION_TICKS } from './options.ts';
 
 describe('a leader that avoids leading', () => {
-  it('hands over to a node that is willing, and takes no leadership back', async () => {
+  it('hands over to a node that does not avoid leading, and takes no leadership back', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -24,7 +24,7 @@ describe('a leader that avoids leading', () => {
     await cluster.commit('b', [1, 2, 3]);
   });
 
-  it('goes on leading if nobody else can: members can still be changed', async () => {
+  it('goes on leading if no other node can: members can still be changed', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -34,7 +34,7 @@ describe('a leader that avoids leading', () => {
     await cluster.commit('b', [1, 2, 3]);
   });
 
-  it('still notices that it is cut off, even if it is told to avoid leading all the time', async () => {
+  it('notices that it is cut off, even if it is asked again and again to avoid leading', async () => {
     const cluster = new Cluster({ voters: 5 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3, 4, 5]);

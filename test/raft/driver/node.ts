@@ -39,17 +39,17 @@ export class Node {
   #disk: MemoryDisk = new Map();
   #life: Life | undefined;
   readonly #apps = new Map<GroupId, TestApplication>();
-  /** By group: what is left of it on this node's disk, if nothing else is. */
+  /** By group: the tombstone on this node's disk, if its replica was removed. */
   readonly #tombstones = new Map<GroupId, StoredGroup>();
   readonly #deferred: (() => void)[] = [];
   #complete: (() => void) | undefined;
-  /** Why its process ended, in this life. */
+  /** The errors that ended its process since the last start. */
   readonly fatals: unknown[] = [];
-  /** A test of what ends a process sets this: elsewhere, an end fails the test. */
+  /** Set by tests that expect the process to end; otherwise its end fails the test. */
   mayEnd = false;
   /** By how much its own clock has gained on real time. */
   clockAheadMillis = 0;
-  /** Snapshots of leaders that it took for unsound. */
+  /** Snapshots of leaders that it found damaged. */
   readonly refused: unknown[] = [];
 
   constructor(id: NodeId, surroundings: Surroundings, voters: readonly NodeId[]) {
@@ -112,12 +112,12 @@ export class Node {
     return this.statusOf(GROUP);
   }
 
-  /** Do voters before and after a change decide together, as far as it knows? */
+  /** True while this node knows of a joint configuration: old and new voters decide together. */
   get isJoint(): boolean {
     return isJoint(this.status.config);
   }
 
-  /** It may have been removed. */
+  /** False if its replica was removed, or if the node is down. */
   get holdsGroup(): boolean {
     return this.#life?.raft.status(GROUP) !== undefined;
   }
@@ -151,7 +151,7 @@ export class Node {
       options,
       defer: (turn) => this.#deferred.push(turn),
       send: (to, messages) => {
-        assert(this.fatals.length === 0, `node ${this.id} speaks after its end`);
+        assert(this.fatals.length === 0, `node ${this.id} sends a message after its end`);
         if (this.#life?.raft === raft) this.#surroundings.post(this.id, to, messages);
       },
       snapshotRefused: (_group, _meta, error) => this.refused.push(error),
@@ -179,7 +179,7 @@ export class Node {
     this.raft.addGroup({ group, voters, preferredLeader: 0, app, stored, ...placed });
   }
 
-  /** The replica goes; its tombstone comes later. */
+  /** Removes the replica; its tombstone is written later. */
   remove(placement: number): void {
     const { raft } = this;
     raft.removeGroup(GROUP, placement, (tombstone) => {
@@ -187,7 +187,7 @@ export class Node {
     });
   }
 
-  /** A replica that was removed begins anew. */
+  /** Starts a replica again that was removed. */
   comeBack(placement: number): void {
     assert(this.tombstone !== undefined, `node ${this.id} has no tombstone`);
     this.#add(GROUP, this.tombstone, placement);
@@ -211,7 +211,7 @@ export class Node {
     this.#expectAlive();
   }
 
-  /** The write in flight reaches the disk, or fails; and the turn that comes of it. */
+  /** The write in flight reaches the disk, or fails; then the turn runs that this causes. */
   sync(): void {
     const complete = this.#complete;
     assert(complete !== undefined, `node ${this.id} writes nothing`);
@@ -225,7 +225,7 @@ export class Node {
     throw new Error(`node ${this.id} ended`, { cause: this.fatals[0] });
   }
 
-  /** Asks for a proposal; if it leads, what is asked for by then becomes an entry in its next turn. */
+  /** Asks for a proposal; if the node leads, its next turn makes one entry of all requests so far. */
   propose(text: string, group = GROUP): void {
     this.appOf(group).pending.push(text);
     this.raft.requestProposal(group);

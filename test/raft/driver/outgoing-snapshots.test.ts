@@ -47,8 +47,8 @@ class Sender {
   }
 }
 
-describe('a snapshot that a peer acknowledges no more', () => {
-  it('is refused where only its last chunk is missing, and broken before', async () => {
+describe('a stream of a snapshot', () => {
+  it('counts as refused if the peer acknowledges all but its last chunk, and as broken if it acknowledges fewer', async () => {
     const fates: SnapshotFate[] = [];
     for (const held of [0, 1, 2]) {
       const sender = new Sender();
@@ -60,7 +60,7 @@ describe('a snapshot that a peer acknowledges no more', () => {
     expect(fates).toEqual(['broken', 'broken', 'refused']);
   });
 
-  it('is broken where the connection is lost, and arrived with its last chunk', async () => {
+  it('is broken if the connection is lost, and has arrived with its last chunk', async () => {
     const [lost, whole] = [new Sender(), new Sender()];
     await lost.start(1);
     lost.outgoing.peerLost(PEER);
@@ -69,7 +69,7 @@ describe('a snapshot that a peer acknowledges no more', () => {
     expect([lost.fates, whole.fates]).toEqual([['broken'], ['arrived']]);
   });
 
-  it('makes room for that of a later term, and not for another of its own', async () => {
+  it('is replaced by one of a later term, not by another of its own term', async () => {
     const sender = new Sender();
     await sender.start(1);
     await sender.start(1);

@@ -1,5 +1,6 @@
 /**
- * Snapshots of a group's own state: taken regularly and in pieces, so that logs stay short and nothing waits for them.
+ * Snapshots of a group's own state: taken regularly and in pieces, so that logs stay short and other work does not wait
+ * for them.
  */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
@@ -10,7 +11,7 @@ const compacting = (voters: number, groups = 1): Cluster =>
   new Cluster({ voters, groups, options: COMPACTING });
 
 describe('snapshots of the own state', () => {
-  it('are taken, the log is compacted, and neither memory nor disk grows with the number of entries', async () => {
+  it('compact the log: neither memory nor disk grows with the number of entries', async () => {
     const cluster = compacting(3);
     const leader = await cluster.elect();
     let longest = 0;
@@ -31,7 +32,7 @@ describe('snapshots of the own state', () => {
     }
   });
 
-  it('75: are written in pieces, along with everything else', async () => {
+  it('75: are written in pieces, while the group goes on writing entries', async () => {
     const cluster = compacting(1);
     const leader = await cluster.elect();
     await cluster.fill(30);
@@ -45,7 +46,7 @@ describe('snapshots of the own state', () => {
     }
   });
 
-  it('of one large group keep those of the others waiting no longer than their turn', async () => {
+  it('of one large group do not delay those of other groups', async () => {
     const cluster = compacting(1, 2);
     const leader = await cluster.elect();
     await cluster.elect(2);
@@ -65,7 +66,7 @@ describe('snapshots of the own state', () => {
     expect(left).toBeGreaterThan(50);
   });
 
-  it('are pulled from the state machine a few bytes a turn, while it goes on applying', async () => {
+  it('are read from the state machine a few bytes a turn, while it goes on applying', async () => {
     const cluster = compacting(1);
     const leader = await cluster.elect();
     const app = leader.app;
@@ -112,7 +113,7 @@ describe('snapshots of the own state', () => {
   });
 
   it.each(['lost', 'kept'] as const)(
-    'a crash while one is written (%s) leaves the one before it',
+    'are replaced only when the next one is complete: a crash while that is written (%s) leaves the old one',
     async (fate) => {
       for (let stop = 1; stop < 25; stop += 1) {
         const cluster = compacting(1);

@@ -8,12 +8,12 @@ export interface Parcel {
   readonly message: PeerMessage;
 }
 
-/** The message of a core that it carries, if it does. */
+/** The core's message in it; undefined if it has none. */
 export function messageOf({ message }: Parcel): Message | undefined {
   return message.kind === 'message' ? message.message : undefined;
 }
 
-/** The group it is about, if it is about one. */
+/** The group that the message is about; undefined if it is about the whole node. */
 export function groupOf({ message }: Parcel): GroupId | undefined {
   return 'group' in message ? message.group : undefined;
 }
@@ -26,7 +26,7 @@ export function chunkOf({ message }: Parcel): SnapshotChunk | undefined {
   return message.kind === 'chunk' ? message : undefined;
 }
 
-/** Asks for a vote. */
+/** True if the message asks for a vote. */
 export function isCampaign(parcel: Parcel): boolean {
   return ['vote', 'preVote'].includes(typeOf(parcel));
 }

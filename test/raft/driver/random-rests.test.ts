@@ -12,7 +12,7 @@ import { typeOf } from './parcel.ts';
 const STEPS = 60;
 const BALANCE_TICKS = 25;
 
-/** Every group has a leader, applies what is proposed everywhere, and rests. */
+/** Waits until every group has a leader, has applied every proposal everywhere, and rests. */
 async function expectProgressAndRest(cluster: Cluster, history: IdleHistory): Promise<void> {
   await history.end();
   await history.tick(10 * ELECTION_TICKS);
@@ -32,7 +32,7 @@ async function expectProgressAndRest(cluster: Cluster, history: IdleHistory): Pr
 }
 
 describe('random histories of groups that rest', () => {
-  it('nothing is lost or reported too late, group time never runs ahead, and in the end groups make progress and rest', async () => {
+  it('lose nothing, report losses of a leader in time, never let group time run ahead, and make progress in the end', async () => {
     let lists = 0;
     await eachSeed(someSeeds(15, 3), async (seed) => {
       const random = seeded(seed);

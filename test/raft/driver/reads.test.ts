@@ -6,7 +6,7 @@ import type { Node } from './node.ts';
 import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
 import { typeOf } from './parcel.ts';
 
-/** Asks; what it gets comes later. */
+/** Asks for an index; the answer comes later. */
 function read(node: Node): { answered: boolean; index?: number | undefined } {
   const answer: { answered: boolean; index?: number | undefined } = { answered: false };
   node.raft.readIndex(GROUP, (index) => {
@@ -19,7 +19,7 @@ function read(node: Node): { answered: boolean; index?: number | undefined } {
 }
 
 describe('reads', () => {
-  it('100: are at everything that was committed before they were asked for', async () => {
+  it('100: see everything that was committed before they were asked for', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     for (let i = 0; i < 5; i += 1) {
@@ -38,7 +38,7 @@ describe('reads', () => {
     expect(answer.index).toBe(leader.status.commit);
   });
 
-  it('100, 104: by a follower or a learner are not answered with an index', async () => {
+  it('100, 104: are not answered with an index by a follower or a learner', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.joinAsLearner(4);
@@ -49,7 +49,7 @@ describe('reads', () => {
     }
   });
 
-  it('many that come together are one question', async () => {
+  it('that come together are confirmed by one question to the followers', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     cluster.sent.length = 0;
@@ -59,7 +59,7 @@ describe('reads', () => {
     expect(cluster.sent.filter((parcel) => typeOf(parcel) === 'heartbeat')).toHaveLength(2);
   });
 
-  it('101: before the first commit of a term wait for it', async () => {
+  it('101: wait for the first commit of a term', async () => {
     const cluster = new Cluster({ voters: 3 });
     const old = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -78,7 +78,7 @@ describe('reads', () => {
     expect(answer.index).toBeGreaterThan(lastIndex);
   });
 
-  it('102: a later one is not confirmed by answers to an earlier one', async () => {
+  it('102: are not confirmed by answers to an earlier read', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -101,7 +101,7 @@ describe('reads', () => {
     expect(again.index).toBeUndefined();
   });
 
-  it('an answer to a later one confirms an earlier one, whose own answers were lost', async () => {
+  it('whose own answers were lost are confirmed by an answer to a later read', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     cluster.passes = (parcel) => typeOf(parcel) !== 'heartbeatResponse';
@@ -113,7 +113,7 @@ describe('reads', () => {
     expect([first.index, second.index]).toEqual([leader.status.commit, leader.status.commit]);
   });
 
-  it('a lost question is asked again with the next heartbeat', async () => {
+  it('repeat a lost question with the next heartbeat', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     cluster.isolate(leader.id);
@@ -124,7 +124,7 @@ describe('reads', () => {
     expect(answer.index).toBe(leader.status.commit);
   });
 
-  it('104: a deposed leader gives out no index, and fails the waiting reads when it learns that', async () => {
+  it('104: fail when a deposed leader learns of it, and get no index from it', async () => {
     const cluster = new Cluster({ voters: 3 });
     const old = await cluster.elect();
     cluster.isolate(old.id);
@@ -136,7 +136,7 @@ describe('reads', () => {
     for (const answer of [...answers, late]) expect(answer).toEqual({ answered: true, index: undefined });
   });
 
-  it('103: learners confirm nothing, and both sets of voters have to', async () => {
+  it('103: are confirmed by both sets of voters, and never by learners', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const followers = [1, 2, 3].filter((id) => id !== leader.id);
@@ -168,7 +168,7 @@ describe('reads', () => {
     expect(joint.index).toBeDefined();
   });
 
-  it('103: more voters than before must confirm a read that was asked before they came', async () => {
+  it('103: need the voters that were added after they were asked for', async () => {
     const cluster = new Cluster({ voters: 1 });
     const leader = await cluster.elect();
     await cluster.joinAsLearner(2);

@@ -1,5 +1,5 @@
 /**
- * Idle groups under faults: because of a rest, no leader stays longer, no follower waits longer, and no process ends.
+ * Idle groups under faults: a rest makes no leader stay longer, no follower wait longer, and no process end.
  */
 import { describe, expect, it } from 'vitest';
 import { RolledBackError } from '../../../raft/errors.ts';
@@ -8,7 +8,7 @@ import type { Node } from './node.ts';
 import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
 import { isCampaign, messageOf, type Parcel, typeOf } from './parcel.ts';
 
-/** Until a group rests that nothing happened in. */
+/** Ticks until a group rests in which nothing happened. */
 const QUIET_TICKS = 4 * ELECTION_TICKS;
 
 /** One group; all of its members rest. */
@@ -35,7 +35,7 @@ const isOfGroup = (parcel: Parcel): boolean => messageOf(parcel) !== undefined;
 
 describe('a leader that rested', () => {
   it.each([0, 2 * HEARTBEAT_TICKS + 1])(
-    'is gone two election timeouts after a quorum followed it last; one of two was silent for %d ticks before',
+    'steps down two election timeouts after a quorum followed it last; one of two was silent for %d ticks before',
     async (silentTicks) => {
       for (let delayTicks = 0; delayTicks < HEARTBEAT_TICKS; delayTicks += 1) {
         const { cluster, leader, followers } = await resting();
@@ -45,7 +45,7 @@ describe('a leader that rested', () => {
         cluster.passes = (parcel) => !isSilent(parcel);
         await cluster.tick(silentTicks + delayTicks);
         const { term } = leader.status;
-        // Only the nodes hear of each other, not the groups; and one of the followers takes over.
+        // Beats between the nodes arrive, messages of groups do not; one of the followers takes over.
         cluster.passes = (parcel) =>
           !isSilent(parcel) && (!isOfGroup(parcel) || ![parcel.from, parcel.to].includes(leader.id));
         const message = { type: 'timeoutNow', from: leader.id, to: one.id, term } as const;
@@ -96,7 +96,7 @@ describe('groups whose beats never arrive', () => {
 });
 
 describe('followers that rested', () => {
-  it('wait no longer because it is late that they hear that their leader has left', async () => {
+  it('wait no longer if the message that their leader has left arrives late', async () => {
     const { cluster, leader, followers } = await resting();
     const [one, other] = followers;
     // The last beat that speaks for the group is at most an interval old.
@@ -151,7 +151,7 @@ describe('followers that rested', () => {
     expect(anew.fatals[0]).toBeInstanceOf(RolledBackError);
   });
 
-  it('tell that they woke, also where another list comes before they could', async () => {
+  it('say that they woke, also if another list of resting groups comes before they could', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.tick(QUIET_TICKS);
@@ -163,7 +163,7 @@ describe('followers that rested', () => {
     const last = beats.at(-1);
     if (list === undefined || last === undefined) throw new Error('a list');
     cluster.sent.length = 0;
-    // Its leader must hear that it would not lead, or would again.
+    // Its leader must hear when the follower would not lead, or would again.
     one.raft.avoidLeading('draining', true);
     one.turn();
     one.raft.receive([{ ...list, version: list.version + 1, readingMillis: last.readingMillis }]);

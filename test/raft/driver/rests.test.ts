@@ -1,5 +1,5 @@
 /**
- * Idle groups: the beats between their nodes, the events that wake them, and that a rest makes nothing late or wrong.
+ * Idle groups: the beats between their nodes, the events that wake them, and that a rest delays nothing.
  */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../../raft/types.ts';
@@ -8,7 +8,7 @@ import type { Node } from './node.ts';
 import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS, TICK_MILLIS } from './options.ts';
 import { messageOf, type Parcel, typeOf } from './parcel.ts';
 
-/** Until a group rests that nothing happened in. */
+/** Ticks until a group rests in which nothing happened. */
 const QUIET_TICKS = 4 * ELECTION_TICKS;
 
 /** Every group has a leader, and rests. */
@@ -33,7 +33,7 @@ function kindsOf(sent: readonly Parcel[]): Set<string> {
 }
 
 describe('idle groups', () => {
-  it('send nothing but a beat from node to node, and its answer, however many they are', async () => {
+  it('together send one beat from node to node, and its answer', async () => {
     const cluster = await resting(3, 20);
     const leaders = new Set(cluster.groups.map((group) => cluster.leaderOf(group)?.id));
     const ticks = 10 * HEARTBEAT_TICKS;
@@ -41,7 +41,7 @@ describe('idle groups', () => {
     expect(kindsOf(cluster.sent)).toEqual(new Set(['beat', 'beatAnswer']));
     const pairs = 2 * leaders.size;
     expect(cluster.sent).toHaveLength((2 * pairs * ticks) / HEARTBEAT_TICKS);
-    // Those lists are known.
+    // Every node now knows the lists of the others.
     const lists = cluster.sent.filter(
       ({ message }) => message.kind === 'beat' && message.groups !== undefined,
     );
@@ -55,7 +55,7 @@ describe('idle groups', () => {
     expect(cluster.groups.map((group) => cluster.leaderOf(group)?.statusOf(group))).toEqual(before);
   });
 
-  it('wake for a command, one without the others, and rest again', async () => {
+  it('wake for a command, each without the others, and rest again', async () => {
     const cluster = await resting(3, 5);
     const leader = cluster.leaderOf(GROUP);
     leader?.propose('a');
@@ -76,7 +76,7 @@ describe('idle groups', () => {
     expect(indexes).toEqual([leader.status.lastIndex]);
   });
 
-  it('do not rest with a member that lacks something', async () => {
+  it('do not rest while a member lacks an entry', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const cut = cluster.otherThan(leader);
@@ -89,7 +89,7 @@ describe('idle groups', () => {
 });
 
 describe('followers that rest', () => {
-  it('elect another leader as soon as they would otherwise when its node falls silent', async () => {
+  it('elect another leader when its node falls silent, as soon as groups that do not rest', async () => {
     const { cluster, leader } = await restingWithLeader();
     const { term } = leader.status;
     leader.crash();
@@ -97,10 +97,10 @@ describe('followers that rest', () => {
     expect(cluster.leader?.status.term).toBeGreaterThan(term);
   });
 
-  it('do not before they know that all is committed', async () => {
+  it('do not rest before they know that all entries are committed', async () => {
     const { cluster, leader, followers } = await restingWithLeader();
     const [one] = followers;
-    // It gets the entry, and no word of its commit.
+    // It gets the entry, and no message that says it is committed.
     cluster.passes = (parcel) => {
       const message = messageOf(parcel);
       return parcel.to !== one.id || (message?.type === 'append' && message.entries.length > 0);
@@ -131,7 +131,7 @@ describe('followers that rest', () => {
   it('ignore beats of an earlier process of the leader', async () => {
     const { cluster, leader } = await restingWithLeader();
     leader.crash();
-    // A beat every heartbeat interval, of a process that has no list they know.
+    // A beat every heartbeat interval, from a process whose list they do not know.
     for (let i = 0; i < 3 * ELECTION_TICKS && cluster.leader === undefined; i += 1) {
       for (const node of cluster.up) node.raft.receive([beatOf(leader.id, 7, i)]);
       await cluster.tick();
@@ -155,7 +155,7 @@ describe('a leader that rests', () => {
   it('counts no answer of a node for a group that does not rest there', async () => {
     const { cluster, leader, followers } = await restingWithLeader();
     const { term } = leader.status;
-    // Only the nodes hear of each other, not the groups; and one of the followers takes over.
+    // Beats between the nodes arrive, messages of groups do not; one of the followers takes over.
     cluster.passes = (parcel) =>
       messageOf(parcel) === undefined || (parcel.from !== leader.id && parcel.to !== leader.id);
     const [one] = followers;
@@ -166,7 +166,7 @@ describe('a leader that rests', () => {
     expect(leader.status.term).toBe(term);
   });
 
-  it('sends the list again to a follower that came back', async () => {
+  it('sends the list of resting groups again to a follower that came back', async () => {
     const { cluster, leader, followers } = await restingWithLeader();
     const [one] = followers;
     one.crash();
@@ -181,7 +181,7 @@ describe('a leader that rests', () => {
   });
 });
 
-/** The follower's clock gains half a tick with each. */
+/** The follower's clock gains half a tick with each tick. */
 async function restFast(cluster: Cluster, fast: Node, ticks: number): Promise<void> {
   for (let i = 0; i < ticks; i += 1) {
     fast.clockAheadMillis += TICK_MILLIS / 2;
@@ -195,7 +195,7 @@ describe('group time of a follower that rests', () => {
     const [fast] = followers;
     await restFast(cluster, fast, 20 * ELECTION_TICKS);
     const leadersMillis = leader.app.clock.nowMillis();
-    // The group wakes without a word of the leader.
+    // The group wakes without a message from the leader.
     fast.raft.peerLost(leader.id);
     const aheadMillis = fast.app.clock.nowMillis() - leadersMillis;
     expect(aheadMillis).toBeLessThanOrEqual(HEARTBEAT_TICKS * (TICK_MILLIS / 2));

@@ -1,4 +1,4 @@
-/** Rounds of proposals: the groups that propose together, and what a round waits for. */
+/** Rounds of proposals: the groups that propose together, and the condition for the next round. */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
@@ -19,7 +19,7 @@ function lastIndexes(node: Node, groups: readonly number[]): number[] {
 }
 
 describe('rounds of proposals', () => {
-  it('a group proposes when what another one proposed before is applied, not when it is written', async () => {
+  it('a group proposes when the entry of the other group is applied, not when it is written', async () => {
     const { cluster, leader } = await leadingAll(2);
     const [first = 0, second = 0] = lastIndexes(leader, cluster.groups);
     leader.propose('a', 1);
@@ -32,7 +32,7 @@ describe('rounds of proposals', () => {
     expect(leader.appOf(2).commands.at(-1)).toBe('b');
   });
 
-  it('all that came meanwhile is one entry of each group, in one write', async () => {
+  it('commands that came meanwhile are one entry of each group, in one write', async () => {
     const { cluster, leader } = await leadingAll(2);
     leader.propose('a', 1);
     leader.turn();
@@ -48,7 +48,7 @@ describe('rounds of proposals', () => {
     expect(written.map((write) => write.map(({ group }) => group))).toEqual([[1, 2]]);
   });
 
-  it('clients that the round answers may ask again before the next one begins', async () => {
+  it('a client that the round answers may ask again before the next round begins', async () => {
     const { cluster, leader } = await leadingAll(1);
     leader.propose('a');
     leader.turn();

@@ -30,7 +30,7 @@ async function behind(options: Partial<MultiRaftOptions> = {}): Promise<Situatio
   return { cluster, leader, late };
 }
 
-/** Five chunks arrive, and nothing after them. The sender notices that the connection is lost, or learns nothing. */
+/** Five chunks arrive, and nothing after them. The sender notices that the connection is lost, or does not. */
 async function broken(isNoticed = true): Promise<Situation> {
   const { cluster, leader, late } = await behind();
   let count = 0;
@@ -67,7 +67,7 @@ const chunksSent = (cluster: Cluster): number[] =>
 
 describe('a stream that broke', () => {
   it.each([true, false])(
-    'is resumed behind the last chunk that arrived; connection known to be lost: %s',
+    'is resumed behind the last chunk that arrived; the sender knows that the connection is lost: %s',
     async (isKnown) => {
       const situation = await broken(isKnown);
       if (!isKnown) await situation.cluster.tick(20);
@@ -77,14 +77,14 @@ describe('a stream that broke', () => {
     },
   );
 
-  it('begins anew when the receiver has forgotten what it had', async () => {
+  it('begins again when the receiver has forgotten the chunks that it had', async () => {
     const situation = await broken();
     situation.late.crash();
     situation.late.start();
     expect(await chunksOnceHealed(situation)).toEqual(chunksOf(situation.leader));
   });
 
-  it('begins anew when the snapshot was replaced meanwhile', async () => {
+  it('begins again when the snapshot was replaced meanwhile', async () => {
     const situation = await broken();
     const { cluster, leader } = situation;
     const { index } = snapshotOf(leader);
@@ -95,7 +95,7 @@ describe('a stream that broke', () => {
   });
 });
 
-describe('a snapshot that is not what it was', () => {
+describe('a snapshot that was damaged on its way', () => {
   it.each(['a flipped bit', 'a chunk that is shorter'])('76: is not installed: %s', async (damage) => {
     const { cluster, leader, late } = await behind();
     const restored = late.app.index;
@@ -118,7 +118,7 @@ describe('a snapshot that is not what it was', () => {
     expect(snapshotOf(late).checksum).toBe(snapshotOf(leader).checksum);
   });
 
-  it('each node that takes one computes the checksum of what it stored', async () => {
+  it('is found by a checksum that each node computes of its stored chunks', async () => {
     const { leader } = await behind();
     const stored = leader.disk.get(GROUP);
     expect(stored?.snapshot?.checksum).toBe(zlibCrc32(Buffer.concat(stored?.chunks ?? [])));
@@ -147,7 +147,7 @@ describe('the rate', () => {
 });
 
 describe('the checksum', () => {
-  it('is that of zlib, however the bytes are cut', () => {
+  it('equals that of zlib, for any cuts of the bytes', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 5 }), (pieces) => {
         let checksum = 0;

@@ -19,12 +19,15 @@ export async function behind({ options, ...rest }: Partial<ClusterOptions> = {})
   // It has applied all there is so far.
   await cluster.tick(2 * HEARTBEAT_TICKS);
   cluster.isolate(late.id);
-  // Every group: another node may lead it.
+  // For every group: another node may lead it.
   await cluster.tick(4 * ELECTION_TICKS);
   for (const group of cluster.groups) {
     await cluster.fill(60, group);
     const logStart = cluster.leaderOf(group)?.statusOf(group).logStart ?? 0;
-    assert(logStart > late.statusOf(group).lastIndex, 'what it needs is gone');
+    assert(
+      logStart > late.statusOf(group).lastIndex,
+      'the leader has compacted the entries that the follower needs',
+    );
   }
   late.store.writes.length = 0;
   cluster.sent.length = 0;

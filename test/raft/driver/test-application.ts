@@ -22,20 +22,20 @@ export class TestApplication implements GroupApplication {
   readonly #agreement: Agreement;
   index = 0;
   digest = 0;
-  /** Requests that are not proposed yet. Those that are taken together become one entry. */
+  /** Requests that are not proposed yet. Those that are proposed together become one entry. */
   readonly pending: string[] = [];
-  /** Everything applied in this life, without what came in a snapshot. */
+  /** Every entry applied since the last start, without those that came in a snapshot. */
   readonly applied: Entry[] = [];
-  /** The commands of these as text; those that were proposed together are one. */
+  /** The commands of `applied` as text; those that were proposed together are one text. */
   readonly commands: string[] = [];
   config: GroupConfig | undefined;
   /** Every configuration that the driver reported since the last start. */
   readonly configs: GroupConfig[] = [];
   status: LeadershipStatus = { isLeader: false, term: 0, leader: 0 };
-  /** At which step snapshots of leaders turn out to be unsound. */
+  /** The step at which a leader's snapshot turns out to be damaged. */
   unsoundAt: 'add' | 'complete' | undefined;
   isSlowToApply: (entry: Entry) => boolean = () => false;
-  /** States that are being built beside the present one. */
+  /** States that are being built from snapshots, beside the present one. */
   building = 0;
 
   constructor(group: GroupId, agreement: Agreement, now: () => number) {

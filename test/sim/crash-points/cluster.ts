@@ -253,7 +253,7 @@ export class Cluster implements Play {
     }
     this.#check(
       this.limits.grants === this.script.grants,
-      `${this.limits.grants} grants are in the log, asked for were ${this.script.grants}`,
+      `the log has ${this.limits.grants} grants instead of ${this.script.grants}`,
     );
   }
 

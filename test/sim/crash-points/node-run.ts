@@ -206,7 +206,7 @@ export class NodeRun implements Play {
     });
     world.after(FINISH_MILLIS_MAX, () => {
       throw new Violation(
-        `not done in ${FINISH_MILLIS_MAX} ms: ${this.unfinished ?? 'somebody still asks'}\n${stateOf(world)}`,
+        `not done in ${FINISH_MILLIS_MAX} ms: ${this.unfinished ?? 'a client still waits'}\n${stateOf(world)}`,
       );
     });
     return world.run();
@@ -235,7 +235,7 @@ export class NodeRun implements Play {
     for (const partition of this.#partitions) this.#checkStates(partition);
     check(
       world.limits.grants === this.#grants,
-      () => `${world.limits.grants} grants are in the logs, asked for were ${this.#grants}`,
+      () => `the logs have ${world.limits.grants} grants instead of ${this.#grants}`,
     );
     world.clients.checkObserved();
   }
@@ -255,7 +255,7 @@ export class NodeRun implements Play {
     if (down !== undefined) return `node ${down.id} is not up`;
     const known = JSON.stringify(world.meta);
     const ignorant = members.find(({ core }) => JSON.stringify(core?.meta?.state) !== known);
-    if (ignorant !== undefined) return `node ${ignorant.id} knows of other nodes`;
+    if (ignorant !== undefined) return `node ${ignorant.id} knows another list of nodes`;
     return disagreement(world, members) ?? this.#misconfigured(members) ?? this.#incomplete();
   }
 
@@ -265,7 +265,7 @@ export class NodeRun implements Play {
     for (const group of this.#groups) {
       const { voters, learners } = placement.membersOf(group);
       const found = [...voters, ...learners].find((id) => !raft.hasEverything(group, id));
-      if (found !== undefined) return `node ${found} has not all of group ${group}`;
+      if (found !== undefined) return `node ${found} does not have all of group ${group}`;
     }
     return undefined;
   }
@@ -280,7 +280,7 @@ export class NodeRun implements Play {
         const config = statusOf(node, group)?.config;
         return config !== undefined && wordsOf(config) !== wanted;
       });
-      if (stranger !== undefined) return `node ${stranger.id} knows of other members of group ${group}`;
+      if (stranger !== undefined) return `node ${stranger.id} knows other members of group ${group}`;
     }
     return undefined;
   }

@@ -1,6 +1,6 @@
 /**
- * Known bugs, put into the product on purpose: the simulator is worth what it finds of them. Nothing of this is in the
- * product. Numbers M are those of the catalogue of faults that other systems had.
+ * Known bugs, put into a copy of the product on purpose: the simulator must find them. A mutant whose id begins with M
+ * is a fault that another system had.
  */
 import { BACKUP } from './backup.ts';
 import { BATCHES } from './batches.ts';
@@ -93,8 +93,8 @@ const REQUESTS: readonly Feature[] = [
 ];
 
 /**
- * The worlds in which bugs of an area show: without what they have a seed says nothing of them. What is wrong about a request shows
- * as well among three nodes, at a third of the cost.
+ * The worlds in which bugs of an area show. Worlds without these features and faults cannot find them. A bug in how one
+ * request is handled shows as well in a world of three nodes (`small`), at a third of the cost.
  */
 const THEME_OF: Readonly<Record<string, Theme>> = {
   clock: {
@@ -149,7 +149,7 @@ const THEME_OF: Readonly<Record<string, Theme>> = {
   wire: { kind: 'small', features: REQUESTS },
 };
 
-/** In which worlds a mutant is looked for. */
+/** The worlds that are searched for a mutant. */
 export function themeOf(id: string): Theme {
   const [area = ''] =
     Object.entries(MUTANTS_BY_AREA).find(([, list]) => list.some((one) => one.id === id)) ?? [];

@@ -1,7 +1,7 @@
-/** Mutants: backups, and clusters that begin with one. */
+/** Mutants: backups, and clusters that start from one. */
 import type { Mutant } from './mutant.ts';
 
-const NO_BACKUPS = 'no world of the simulator is lost and restored';
+const NO_BACKUPS = 'no cluster of the simulator is lost and restored';
 const LOST = { file: 'limiter/lost-history.test.ts', why: NO_BACKUPS };
 const HISTORIES = { file: 'backup/random-histories.test.ts', why: NO_BACKUPS };
 const FOUNDING = { file: 'deployment/founding.test.ts', why: NO_BACKUPS };
@@ -12,7 +12,7 @@ export const BACKUP: readonly Mutant[] = [
   {
     id: 'BK1',
     bug: 'a snapshot forgets that history was lost',
-    law: 'what was granted after a backup is granted to nobody again within its window',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [
       {
         in: 'StateReader.#readLost',
@@ -38,7 +38,7 @@ export const BACKUP: readonly Mutant[] = [
   {
     id: 'BK3',
     bug: 'the manifest is written before the files',
-    law: 'a backup that was cut off is none',
+    law: 'a backup that was cut off is no backup',
     edits: [
       {
         in: 'takeBackup',
@@ -51,8 +51,8 @@ export const BACKUP: readonly Mutant[] = [
   },
   {
     id: 'BK4',
-    bug: 'only keys that the backup does not know are saturated',
-    law: 'what was granted after a backup is granted to nobody again within its window',
+    bug: 'after a restore only keys that are missing in the backup count as spent',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [
       {
         in: 'KeyTable.unknownMillis',
@@ -64,8 +64,8 @@ export const BACKUP: readonly Mutant[] = [
   },
   {
     id: 'BK5',
-    bug: 'a restored group tells grants of before again, though they may be refunded',
-    law: 'what was refunded is told as granted to nobody',
+    bug: 'a restored group answers retries with old grants, though they may have been refunded since',
+    law: 'a refunded grant is given to nobody',
     edits: [
       {
         in: 'RequestMemory.#isLost',
@@ -77,7 +77,7 @@ export const BACKUP: readonly Mutant[] = [
   },
   {
     id: 'BK6',
-    bug: 'timestamps of callers need not be later than those that were admitted before',
+    bug: 'after a restore, timestamps of callers may be earlier than those that were admitted before',
     law: 'no window over its limit in the time of callers',
     edits: [
       {
@@ -90,8 +90,8 @@ export const BACKUP: readonly Mutant[] = [
   },
   {
     id: 'BK7',
-    bug: 'a window begins with the backup, not when the group runs again',
-    law: 'what was granted after a backup is granted to nobody again within its window',
+    bug: 'after a restore, a window begins with the backup, not when the group runs again',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [
       {
         in: 'LostHistory.end',
@@ -103,8 +103,8 @@ export const BACKUP: readonly Mutant[] = [
   },
   {
     id: 'BK8',
-    bug: 'a restored group begins without the word that history was lost',
-    law: 'what was granted after a backup is granted to nobody again within its window',
+    bug: 'a restored group is not marked as one that lost history',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [
       {
         in: 'fillGroup',
@@ -116,15 +116,15 @@ export const BACKUP: readonly Mutant[] = [
   },
   {
     id: 'BK9',
-    bug: 'a container begins as if its backup held all that was ever granted',
-    law: 'what was granted after a backup is granted to nobody again within its window',
+    bug: 'a container starts as if its backup held everything that was ever granted',
+    law: 'a grant made after a backup is not granted again within its window',
     edits: [{ in: 'makeDatabase', find: 'isComplete: false', replace: 'isComplete: true' }],
     unitTest: DATABASES,
   },
   {
     id: 'BK10',
-    bug: 'a founder of a restored cluster writes where it takes the others to be',
-    law: 'replicas of a group that are as far have the same state',
+    bug: 'each founder of a restored cluster stores its own view of the addresses of the others',
+    law: 'replicas that have applied the same entries have the same state',
     edits: [
       {
         in: 'makeDatabase',
@@ -137,8 +137,8 @@ export const BACKUP: readonly Mutant[] = [
   },
   {
     id: 'BK11',
-    bug: 'a founder makes its database of a backup under the name of a whole one',
-    law: 'a restore that was cut off is none',
+    bug: 'a founder builds its database from a backup under the name of a complete one',
+    law: 'a restore that was cut off is no database',
     edits: [
       {
         in: 'makeDatabase',
@@ -150,8 +150,8 @@ export const BACKUP: readonly Mutant[] = [
   },
   {
     id: 'BK12',
-    bug: 'founders with different backups found one cluster',
-    law: 'replicas of a group that are as far have the same state',
+    bug: 'founders with different backups form one cluster',
+    law: 'replicas that have applied the same entries have the same state',
     edits: [{ in: 'refuseDifferent', find: 'own.backup === other.backup', replace: 'own.nodeId > 0' }],
     unitTest: FOUNDING,
   },

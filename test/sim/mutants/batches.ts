@@ -1,4 +1,4 @@
-/** Mutants: many requests in one body: each is decided for itself, and answered in its place. */
+/** Mutants: batches: each request in one is decided by itself and answered at its own position. */
 import type { Mutant } from './mutant.ts';
 
 const KEPT = 'answers[i] = reported(wanted, answer, partition);';
@@ -6,14 +6,14 @@ const KEPT = 'answers[i] = reported(wanted, answer, partition);';
 export const BATCHES: readonly Mutant[] = [
   {
     id: 'BA1',
-    bug: 'the answers of a batch stand in the order in which they came',
-    law: 'each request of a batch is answered in its place',
+    bug: 'a batch is answered in the order in which its answers arrived, not in the order of its requests',
+    law: 'each request of a batch is answered at its own position',
     edits: [{ in: 'askBatch', find: KEPT, replace: 'answers.push(reported(wanted, answer, partition));' }],
   },
   {
     id: 'BA2',
-    bug: 'one request of a batch that can never be decided is the answer to all of them',
-    law: 'each request of a batch is decided for itself',
+    bug: 'one invalid request of a batch makes all of them invalid',
+    law: 'each request of a batch is decided by itself',
     edits: [
       {
         in: 'askBatch',
@@ -24,7 +24,7 @@ export const BATCHES: readonly Mutant[] = [
   },
   {
     id: 'BA3',
-    bug: 'a request id that comes twice at once is charged twice',
+    bug: 'two requests with one id that arrive together are both charged',
     law: 'while a grant is remembered its request gets the same receipt',
     edits: [
       {

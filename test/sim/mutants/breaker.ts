@@ -1,13 +1,13 @@
-/** Mutants: while the leader of a partition answers nobody, requests are refused at once, and the node looks for it. */
+/** Mutants: while no leader of a partition answers, a node refuses requests at once and searches for the leader. */
 import type { Mutant } from './mutant.ts';
 
-const WHY = 'a denial too many while something is broken is legal';
+const WHY = 'while something is broken, a denial too many is legal';
 
 export const BREAKER: readonly Mutant[] = [
   {
     id: 'CB1',
-    bug: 'requests are refused at once though a leader has spoken since',
-    law: 'who can be decided need not wait',
+    bug: 'requests are refused at once though a leader was heard since',
+    law: 'a request that can be decided is decided',
     edits: [{ in: 'Breaker.heard', find: 'this.#searchBy = undefined;', replace: '' }],
     unitTest: {
       file: 'router/breaker.test.ts',
@@ -16,8 +16,8 @@ export const BREAKER: readonly Mutant[] = [
   },
   {
     id: 'CB2',
-    bug: 'while requests are refused at once, nobody looks for the leader',
-    law: 'who can be decided need not wait',
+    bug: 'while requests are refused at once, no node searches for the leader',
+    law: 'a request that can be decided is decided',
     edits: [
       {
         in: 'Router.tick',
@@ -32,8 +32,8 @@ export const BREAKER: readonly Mutant[] = [
   },
   {
     id: 'CB3',
-    bug: 'what is reserved in vain is not given back while requests are refused at once',
-    law: 'who is not granted leaves nothing charged',
+    bug: 'reservations made in vain are not given back while requests are refused at once',
+    law: 'a request that is not granted leaves nothing charged',
     edits: [
       {
         in: 'Router.ask',
@@ -43,13 +43,13 @@ export const BREAKER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/breaker.test.ts',
-      why: 'a reservation that is left is counted as left, and that is legal',
+      why: 'a reservation that stays is counted as one that stayed, and that is legal',
     },
   },
   {
     id: 'CB4',
-    bug: 'the node looks for the leader once, and not again when nobody has answered',
-    law: 'who can be decided need not wait',
+    bug: 'the node searches for the leader once, and not again when nobody has answered',
+    law: 'a request that can be decided is decided',
     edits: [
       {
         in: 'Breaker.searchEnded',

@@ -1,5 +1,5 @@
 /**
- * Runs one mutant in a process of its own until a seed catches it, or a crash at some boundary. It reads a `Task`
+ * Runs one mutant in a process of its own until a seed, or a crash at some boundary, catches it. It reads a `Task`
  * as JSON and prints a `Fate`.
  */
 import { readFileSync } from 'node:fs';

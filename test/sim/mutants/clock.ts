@@ -1,10 +1,10 @@
-/** Mutants: group time, and the clocks it is made of. */
+/** Mutants: group time, and the clocks of the nodes. */
 import type { Mutant } from './mutant.ts';
 
 export const CLOCK: readonly Mutant[] = [
   {
     id: 'M10',
-    bug: 'the leader stamps with its wall clock',
+    bug: 'the leader stamps entries with its wall clock',
     edits: [
       {
         in: 'GroupClock.nowMillis',
@@ -15,7 +15,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'M10b',
-    bug: 'each replica applies at its own wall clock',
+    bug: 'each replica applies entries at the time of its own wall clock',
     edits: [
       {
         in: 'Partition.#applyOurs',
@@ -27,7 +27,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'X3',
-    bug: 'group time: the larger estimate always wins',
+    bug: 'group time is never corrected downwards: the largest estimate always wins',
     edits: [
       {
         in: 'GroupClock.anchor',
@@ -38,7 +38,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'X3b',
-    bug: 'group time: within a term the larger estimate wins, so drift adds up',
+    bug: 'group time is corrected downwards only in a new term, so drift adds up within a term',
     edits: [
       {
         in: 'GroupClock.anchor',
@@ -61,7 +61,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'C2',
-    bug: 'clocks are compared as if round trips took no time',
+    bug: 'clocks are compared as if messages took no time',
     edits: [
       {
         in: 'PeerClock.#findFast',
@@ -83,7 +83,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'C4',
-    bug: 'readings of a new process are compared with those of the one before',
+    bug: 'readings of the new process of a peer are compared with those of its old process',
     edits: [
       {
         in: 'ClockRates.add',
@@ -94,12 +94,12 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'C5',
-    bug: 'nobody asks for the time of others',
+    bug: 'nodes do not ask each other for the time',
     edits: [{ in: 'ClockWatch.tick', find: "send(node, 'ping',", replace: "void (node, 'ping'," }],
   },
   {
     id: 'C6',
-    bug: 'windows are not widened for clocks that differ',
+    bug: 'windows are not widened for the drift between clocks',
     edits: [
       {
         in: 'leaderDriftPpm',
@@ -118,7 +118,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'K2',
-    bug: 'entries of former leaders that a new one sends do not anchor the clock',
+    bug: 'a follower does not set its clock by the entries of earlier leaders that a new leader sends',
     law: 'group time never outruns real time, nor falls behind',
     world: 'short-reigns',
     edits: [
@@ -127,13 +127,13 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'K3',
-    bug: 'after a restart the clock is not anchored to the log',
+    bug: 'after a restart the clock is not set by the log',
     law: 'group time never outruns real time',
     edits: [{ in: 'CoreState.constructor', find: 'this.anchorClockToLog();', replace: '' }],
   },
   {
     id: 'K4',
-    bug: 'a leader takes its own stamps for sightings and loses a part of a millisecond with each',
+    bug: 'a leader sets its clock again by each of its own stamps and loses a fraction of a millisecond each time',
     law: 'group time does not fall behind real time',
     edits: [
       {
@@ -145,7 +145,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'K5',
-    bug: 'group time is rounded up, so every failover gains a part of a millisecond',
+    bug: 'group time is rounded up, so every failover gains a fraction of a millisecond',
     law: 'group time never outruns real time',
     edits: [
       {
@@ -157,8 +157,8 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'K6',
-    bug: 'the round trip kept for comparison is the worst one, not the best',
-    law: 'a wrong clock is found out in time',
+    bug: 'clocks are compared over the slowest round trip, not over the fastest',
+    law: 'a wrong clock is found in time',
     edits: [
       {
         in: 'PeerClock.#findFast',
@@ -168,13 +168,13 @@ export const CLOCK: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'clock/peer-clock.test.ts',
-      why: 'it finds a wrong clock a worst round trip later, and the law allows for many: only a difference so small that it takes minutes to find tells the two apart',
+      why: 'it only finds a wrong clock one slow round trip later, and the law allows for many: only a difference so small that it takes minutes to find would show the bug',
     },
   },
   {
     id: 'K7',
-    bug: 'what was found out about a clock counts only after it should be forgotten',
-    law: 'a wrong clock is found out in time',
+    bug: 'a verdict about a clock counts only after the moment when it should be forgotten',
+    law: 'a wrong clock is found in time',
     edits: [
       {
         in: 'ClockRates.verdict',
@@ -185,24 +185,24 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'K8',
-    bug: 'all nodes must differ, not a majority, before a clock is taken for wrong',
-    law: 'a wrong clock is found out in time',
+    bug: 'a clock is called wrong only if all other nodes differ from it, not if a majority does',
+    law: 'a wrong clock is found in time',
     edits: [{ in: 'ClockRates.verdict', find: 'Math.floor(nodes.length / 2) + 1', replace: 'nodes.length' }],
   },
   {
     id: 'K9',
-    bug: 'answers to pings of an earlier process count',
-    law: 'no clock is taken for wrong that is right',
+    bug: 'answers to pings that an earlier process sent count',
+    law: 'a right clock is never called wrong',
     edits: [{ in: 'ClockWatch.receivePong', find: 'asker !== process ||', replace: '' }],
     unitTest: {
       file: 'clock/clock-watch.test.ts',
-      why: 'a process of the simulator has the clock of the one before it, so its readings are not wrong',
+      why: 'in the simulator a new process has the clock of the process before it, so its readings are not wrong',
     },
   },
   {
     id: 'K10',
-    bug: 'a difference of clocks is forgotten before it can be found again',
-    law: 'a node whose clock is wrong leads nothing',
+    bug: 'a difference between clocks is forgotten before it can be found again',
+    law: 'a node whose clock is wrong leads no group',
     edits: [
       { in: 'REMEMBERED_MILLIS_MIN', find: '30_000', replace: '300' },
       { in: 'REMEMBERED_MILLIS_MAX', find: '600_000', replace: '300' },
@@ -210,15 +210,15 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'K11',
-    bug: 'a clock that is too slow is not looked for',
-    law: 'a wrong clock is found out in time',
+    bug: 'nodes never detect a clock that is too slow',
+    law: 'a wrong clock is found in time',
     edits: [{ in: 'PeerClock.add', find: '?? this.#findSlow(trip, limit)', replace: '' }],
   },
   {
     id: 'K12',
-    bug: 'a node whose clock was wrong stays unfit when it is right again',
+    bug: 'a node whose clock was wrong stays unfit after the clock is right again',
     faults: ['wrongClock'],
-    law: 'who has a right clock is taken back',
+    law: 'a node whose clock is right again may lead again',
     edits: [
       {
         in: 'ClockWatch.#judge',
@@ -229,7 +229,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'H1',
-    bug: 'heartbeats show the time of the last entry',
+    bug: 'heartbeats carry the time of the last entry instead of the time now',
     law: "group time does not fall behind the leader's, nor real time",
     edits: [
       {
@@ -241,7 +241,7 @@ export const CLOCK: readonly Mutant[] = [
   },
   {
     id: 'H3',
-    bug: 'a snapshot install does not anchor the clock',
+    bug: 'installing a snapshot does not set the clock',
     law: "group time after an install is at or after the snapshot's",
     edits: [
       {

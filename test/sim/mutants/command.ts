@@ -1,4 +1,7 @@
-/** The command `npm run mutants`: puts known bugs into the nodes and tells what catches each; survivors are holes. */
+/**
+ * The command `npm run mutants`: puts known bugs into the nodes and prints what catches each. A survivor is a hole in
+ * the tests.
+ */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
@@ -34,13 +37,13 @@ function areaOf(text: string): string {
 const options = new Command('mutants')
   .description('Runs the simulator on known bugs, each in a process of its own, until a seed catches it.')
   .option('--seeds <n>', 'how many seeds at most', wholeNumber, 200)
-  .option('--seed <s>', `the first of them, after the one that ${FILE} remembers`, wholeNumber, 1)
+  .option('--seed <s>', `the first of them, after the one that ${FILE} names`, wholeNumber, 1)
   .option('--only <ids>', 'only these mutants, separated by commas', (ids: string) => ids.split(','))
   .option('--area <name>', `one of ${Object.keys(MUTANTS_BY_AREA).join(', ')}`, areaOf)
   .option('--jobs <n>', 'how many at a time', wholeNumber, availableParallelism())
-  .option('--crash-points', 'crashes at every I/O boundary of the short scripts instead of seeds')
-  .option('--fresh', 'no remembered seed, others for each mutant, and none that a test or a script finds')
-  .option('--write', `keep the table in ${FILE}`)
+  .option('--crash-points', 'crash at every I/O boundary of the short scripts instead of running seeds')
+  .option('--fresh', 'new seeds for each mutant, and only the mutants that seeds find')
+  .option('--write', `write the results to ${FILE}`)
   .parse()
   .opts<Options>();
 
@@ -52,7 +55,7 @@ const chosen = options.only === undefined ? inArea : options.only.map(mutantOf);
 const isForSeeds = ({ unitTest, script }: Mutant): boolean => unitTest === undefined && script === undefined;
 const mutants = isFresh ? chosen.filter(isForSeeds) : chosen;
 const plan = {
-  /** The one that caught the mutant before comes first; fresh seeds are different ones for every mutant. */
+  /** The seed that caught the mutant before comes first. Fresh seeds differ for every mutant. */
   seedsOf({ id }: Mutant): readonly number[] {
     const first = options.seed + (isFresh ? MUTANTS.findIndex((one) => one.id === id) * options.seeds : 0);
     const seeds = Array.from({ length: options.seeds }, (_, i) => first + i);
@@ -64,7 +67,7 @@ const plan = {
 const fates = new Map<string, Fate>();
 const rows = new Map(remembered);
 
-/** After each mutant: whoever ends a long run keeps what it found. */
+/** Called after each mutant, so that a long run that is ended early keeps its results. */
 function write(): void {
   const effort = isFresh ? effortOf(fates) : effortIn(text);
   const areas = Object.entries(MUTANTS_BY_AREA).map(
@@ -77,7 +80,7 @@ function write(): void {
 await runMutants(mutants, { plan, jobs: Math.max(1, options.jobs) }, (mutant, fate) => {
   const row = rowOf(mutant, themeOf(mutant.id).kind, fate);
   fates.set(mutant.id, fate);
-  // Fresh seeds say what it takes, and nothing of where it was found before.
+  // A run with fresh seeds only measures the effort. It keeps the seeds that were found before.
   if (!isFresh) rows.set(mutant.id, row);
   const seed = row.seed === undefined ? '' : `seed ${row.seed}`;
   const seconds = fate.cpuSeconds === undefined ? '' : `${fate.cpuSeconds.toFixed(1)} s`;

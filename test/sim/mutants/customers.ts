@@ -1,10 +1,10 @@
-/** Mutants: what operators say of keys: records, guards, blocks, resets. */
+/** Mutants: customers: their records, blocks, resets, and the version of the record that a request was matched with. */
 import type { Mutant } from './mutant.ts';
 
 export const CUSTOMERS: readonly Mutant[] = [
   {
     id: 'CU1',
-    bug: 'a snapshot forgets the limits that a key has of its own',
+    bug: 'a snapshot forgets the overrides of a customer',
     edits: [
       {
         in: 'StateReader.#readRecords',
@@ -15,7 +15,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU2',
-    bug: 'a snapshot forgets that a key is blocked',
+    bug: 'a snapshot forgets that a customer is blocked',
     edits: [
       {
         in: 'StateReader.#readRecords',
@@ -26,7 +26,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU3',
-    bug: 'an entry grants a request that was matched with a record of before',
+    bug: 'an entry grants a request that was matched with an older customer record',
     edits: [
       {
         in: 'Judgement.isGuardedOff',
@@ -37,7 +37,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU4',
-    bug: 'a reset leaves what a meter of before remembers',
+    bug: 'a reset clears only the meter in force, not an earlier one',
     edits: [
       {
         in: 'LimiterState.resetKey',
@@ -48,7 +48,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU5',
-    bug: 'a refund of what was granted before a reset gives back what was granted since',
+    bug: 'a refund of a grant from before a reset takes back grants made since',
     features: ['customers', 'ids', 'refunds', 'meters', 'costs'],
     edits: [
       {
@@ -60,7 +60,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU6',
-    bug: 'a slow bucket is forgotten as if it had the limit of its rule',
+    bug: 'a bucket with an override is forgotten as early as if it had the limit of its rule',
     features: ['customers', 'meters', 'costs', 'ids'],
     edits: [
       {
@@ -72,7 +72,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU7',
-    bug: 'a node does not say with which record it matched a request',
+    bug: 'a node does not send the version of the record by which it matched a request',
     edits: [
       {
         in: 'guardOf',
@@ -83,7 +83,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU8',
-    bug: 'a customer who is blocked is let through where no limit lies with its record',
+    bug: 'a blocked customer is let through if the partition of its record has none of its limits',
     edits: [
       {
         in: 'recordFound',
@@ -94,16 +94,16 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU9',
-    bug: 'a leader refuses for a record that it has not applied yet',
+    bug: 'a leader denies by a customer record that is older than the one the request was matched with',
     edits: [{ in: 'unlessOlder', find: 'isOlder ? undefined : denial', replace: 'denial' }],
     unitTest: {
       file: 'partition/customers.test.ts',
-      why: 'whoever is told of another record asks again, so that nothing but time is lost, and changes of records are always under way',
+      why: 'a node that learns of another record asks again, so that only time is lost, and records change all the time',
     },
   },
   {
     id: 'CU10',
-    bug: 'a snapshot that is installed brings no records of keys along',
+    bug: 'a snapshot that is installed brings no customer records',
     edits: [
       {
         in: 'StateReader.#readRecords',
@@ -114,8 +114,8 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU11',
-    bug: 'another partition denies by the tier of before, and nobody asks which it is now',
-    law: 'is denied by a limit of its tier',
+    bug: 'another partition denies by the old tier of a customer, and the node does not ask for the current tier',
+    law: 'a customer is denied only by a limit of its tier',
     edits: [
       {
         in: 'MatchedRequests.#refuse',
@@ -125,7 +125,7 @@ export const CUSTOMERS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/customers.test.ts',
-      why: 'few requests of customers whose tier a node has wrong are denied by another partition: one in some 300 seeds',
+      why: 'rare: in one of some 300 seeds another partition denies a customer whose tier the node has wrong',
     },
   },
   {
@@ -141,7 +141,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU13',
-    bug: 'the end of a block counts from the last change before its entry',
+    bug: 'the end of a block counts from the last change before its entry, not from the entry',
     edits: [
       {
         in: 'decide',
@@ -163,7 +163,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU15',
-    bug: 'a record that is read still has a block that has ended',
+    bug: 'a customer is shown as blocked after the block has ended',
     edits: [
       {
         in: 'recordAt',
@@ -174,7 +174,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU16',
-    bug: 'a sweep forgets a record whose block has not ended',
+    bug: 'a sweep forgets a customer whose block has not ended',
     features: ['customers', 'smallStates'],
     edits: [
       {
@@ -186,7 +186,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU17',
-    bug: 'what an operator set as used inherits on top in the millisecond in which its window came into force',
+    bug: 'usage that an operator sets in the millisecond in which a window comes into force also inherits older grants',
     edits: [
       {
         in: 'KeyTable.setUsed',
@@ -196,12 +196,12 @@ export const CUSTOMERS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/set-used.test.ts',
-      why: 'no world has a rule table and an operator in one millisecond of group time often enough',
+      why: 'hardly any world changes the rules and a usage in the same millisecond of group time',
     },
   },
   {
     id: 'CU18',
-    bug: 'more than the limit may be set as used',
+    bug: 'an operator may set a usage above the limit',
     edits: [
       {
         in: 'setUsed',

@@ -1,13 +1,16 @@
-/** Mutants: the text of a rule document that group 0 keeps for its author, and the windows of a key that a peek reads. */
+/**
+ * Mutants: the text of the rule document, which group 0 keeps for its author, and the windows of a key that a peek
+ * reads.
+ */
 import type { Mutant } from './mutant.ts';
 
-const NO_TEXT = 'nothing is decided by the text of a document, so no world of the simulator keeps one';
+const NO_TEXT = 'the text of a document decides nothing, so no world of the simulator keeps one';
 const KEPT = { file: 'node/kept-document.test.ts', why: NO_TEXT };
 
 export const DOCUMENTS: readonly Mutant[] = [
   {
     id: 'DT1',
-    bug: 'a change of one rule keeps the text of before, which says other rules than those in force',
+    bug: 'changing one rule keeps the old text of the document, which no longer says the rules in force',
     edits: [
       { in: 'readRuleOfDocument', find: '{ ...read, document: text }', replace: '{ ...read, document }' },
     ],
@@ -15,7 +18,7 @@ export const DOCUMENTS: readonly Mutant[] = [
   },
   {
     id: 'DT2',
-    bug: 'a change without a text leaves the old text in group 0',
+    bug: 'rules that are changed without a text leave the old text in group 0',
     edits: [
       {
         in: 'changedRules',
@@ -27,13 +30,13 @@ export const DOCUMENTS: readonly Mutant[] = [
   },
   {
     id: 'DT3',
-    bug: 'a changed text is kept without checking that it says the rules that are now in force',
+    bug: 'a changed text is kept without checking that it says the rules in force',
     edits: [{ in: 'readRuleOfDocument', find: 'return isSame ?', replace: 'return !isSame || isSame ?' }],
     unitTest: KEPT,
   },
   {
     id: 'DT4',
-    bug: 'a restored cluster is compared by the text of its rules as well, which decides nothing',
+    bug: 'the hash by which restored clusters are compared covers the text of the rules, which decides nothing',
     edits: [
       {
         in: 'metaHash',
@@ -46,7 +49,7 @@ export const DOCUMENTS: readonly Mutant[] = [
   },
   {
     id: 'DT5',
-    bug: 'a key of nested descriptors has no limits: its page shows nothing',
+    bug: 'the limits of a key of nested descriptors are not found, so its page shows nothing',
     edits: [
       {
         in: 'countedNames',

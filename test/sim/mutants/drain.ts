@@ -1,13 +1,13 @@
 /** Mutants: nodes that operators drain. */
 import type { Mutant } from './mutant.ts';
 
-const NO_OPERATOR = 'no operator of the simulator drains a node, and its worlds have no doors';
+const NO_OPERATOR = 'no operator of the simulator drains a node, and its worlds have no listeners';
 
 export const DRAIN: readonly Mutant[] = [
   {
     id: 'DR1',
-    bug: 'a node that is drained goes on leading',
-    law: 'a drained node leads nothing that others can lead',
+    bug: 'a drained node goes on leading',
+    law: 'a drained node leads no group that another node can lead',
     edits: [
       { in: 'Draining.#peek', find: "raft.avoidLeading('draining', isOn);", replace: 'void 0;' },
       { in: 'Draining.tick', find: "raft.avoidLeading('draining', true);", replace: 'void 0;' },
@@ -16,8 +16,8 @@ export const DRAIN: readonly Mutant[] = [
   },
   {
     id: 'DR2',
-    bug: 'the doors of a node that is drained take requests',
-    law: 'a drained node takes no requests',
+    bug: 'the listeners of a drained node accept requests',
+    law: 'a drained node accepts no requests',
     edits: [
       {
         in: 'takenRequests',
@@ -29,8 +29,8 @@ export const DRAIN: readonly Mutant[] = [
   },
   {
     id: 'DR3',
-    bug: 'all nodes may be drained',
-    law: 'a majority of the nodes takes requests',
+    bug: 'all nodes may be drained at once',
+    law: 'a majority of the nodes accepts requests',
     edits: [
       { in: 'changedDraining', find: 'if (left < undrainedMin(nodes.length))', replace: 'if (left < 0)' },
     ],
@@ -38,8 +38,8 @@ export const DRAIN: readonly Mutant[] = [
   },
   {
     id: 'DR4',
-    bug: 'a node that is drained is so no more once it says where it is',
-    law: 'a node stays drained until an operator ends that',
+    bug: 'a drained node is no longer drained once it announces its address',
+    law: 'a node stays drained until an operator ends it',
     edits: [
       {
         in: 'introduced',

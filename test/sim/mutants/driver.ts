@@ -1,10 +1,10 @@
-/** Mutants: between the log and those who wait for it: the driver of the groups, and the partition. */
+/** Mutants: the driver of the Raft groups, and the partition, whose requests wait for the log. */
 import type { Mutant } from './mutant.ts';
 
 export const DRIVER: readonly Mutant[] = [
   {
     id: 'D8',
-    bug: 'the disk is never found to answer again',
+    bug: 'a disk that stalled is never seen to work again',
     faults: ['slowDisk', 'diskError'],
     law: 'a quorum makes progress',
     edits: [
@@ -13,7 +13,7 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'D9',
-    bug: 'what waits for a hand-over to end is forgotten',
+    bug: 'requests that wait for a hand-over to end are forgotten',
     law: 'in health every request is decided',
     edits: [
       {
@@ -25,22 +25,22 @@ export const DRIVER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/hand-over.test.ts',
-      why: 'hand-overs mostly succeed, and whatever is asked next has the rest proposed with it',
+      why: 'most hand-overs succeed, and the next request has the waiting ones proposed with it',
     },
   },
   {
     id: 'D10',
-    bug: 'the same leader in a newer term is no news',
+    bug: 'the same leader in a newer term is not reported',
     law: 'a quorum makes progress',
     edits: [{ in: 'isReported', find: 'reported.term === core.term &&', replace: '' }],
     unitTest: {
       file: 'raft/driver/failover.test.ts',
-      why: 'whoever is sent to the leader of an older term finds the same leader there, or asks once more; no law counts single questions',
+      why: 'a request sent to the leader of an older term finds the same leader there, or is sent once more; no law counts single requests',
     },
   },
   {
     id: 'D11',
-    bug: 'a leader decides before it has applied what former leaders decided',
+    bug: 'a leader decides before it has applied the entries of former leaders',
     law: 'no wrong denial; a retry gets its first answer',
     edits: [
       {
@@ -52,9 +52,9 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'D11b',
-    bug: 'a leader answers a look before it has applied what former leaders decided',
-    law: 'a look tells what follows from the log of a leader in office',
-    // Either check alone keeps the law.
+    bug: 'a leader answers a peek before it has applied the entries of former leaders',
+    law: 'a peek shows what follows from the log of the current leader',
+    // Each of the two checks is enough to keep the law, so the mutant removes both.
     edits: [
       {
         in: 'Partition.decide',
@@ -66,18 +66,18 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'D12',
-    bug: 'what waits behind a committed entry of the same term is given up as lost',
-    law: 'nothing is in the log that was said to be nowhere',
+    bug: 'requests that wait behind a committed entry of the same term are given up as lost',
+    law: 'a request reported as nowhere is in no log',
     edits: [{ in: 'Waiters.answerOverruled', find: 'term < committed', replace: 'term <= committed' }],
     unitTest: {
       file: 'partition/leadership.test.ts',
-      why: 'a leader of a term has all its entries and needs no snapshot of that term, and it proposes only after the first of them is applied: nothing of that term waits when it is looked for',
+      why: 'a leader has all entries of its term and needs no snapshot of that term, and it proposes only after the first of them is applied: when requests are given up, none of that term waits',
     },
   },
   {
     id: 'D13',
-    bug: 'who loses the lead gives up what is in the log',
-    law: 'nothing is in the log that was said to be nowhere',
+    bug: 'a node that loses leadership gives up requests that are in the log',
+    law: 'a request reported as nowhere is in no log',
     edits: [
       {
         in: 'Partition.statusChanged',
@@ -89,8 +89,8 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'D14',
-    bug: 'a leader restored from a snapshot says that what it had proposed is nowhere',
-    law: 'nothing is in the log that was said to be nowhere',
+    bug: 'a leader that restores a snapshot reports the requests that it had proposed as nowhere',
+    law: 'a request reported as nowhere is in no log',
     world: 'far-behind',
     features: ['ids', 'repeats'],
     edits: [
@@ -103,8 +103,8 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'H4',
-    bug: 'what a leader proposed is reported as lost when it loses the office, though another may commit it',
-    law: 'who is told that its request is nowhere is never charged',
+    bug: 'a node that loses leadership reports its proposals as lost, though the next leader may commit them',
+    law: 'a request reported as nowhere is never charged',
     edits: [
       {
         in: 'Partition.statusChanged',
@@ -116,7 +116,7 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'H6',
-    bug: 'who asks again while an entry is applied is denied from half of it',
+    bug: 'a request that comes while an entry is applied is denied by the half that is applied already',
     law: 'every decision is that of the naive limiter',
     edits: [
       {
@@ -129,20 +129,20 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'D31',
-    bug: 'a group with entries to apply is taken to be at rest',
+    bug: 'a group with entries to apply counts as at rest',
     law: 'in health every request is decided',
     edits: [{ in: 'RaftCore.isAtRest', find: 'log.applied >= log.committed &&', replace: '' }],
   },
   {
     id: 'D32',
-    bug: 'a group whose votes and acknowledgements wait for the disk is taken to be at rest',
+    bug: 'a group whose votes and acknowledgements wait for the disk counts as at rest',
     law: 'a quorum makes progress',
     edits: [{ in: 'RaftCore.isAtRest', find: 'afterSync.length === 0 &&', replace: '' }],
   },
   {
     id: 'D33',
-    bug: 'a group whose leader changed is taken to be at rest',
-    law: 'whoever asks finds the leader',
+    bug: 'a group whose leader changed counts as at rest',
+    law: 'a request finds the leader',
     edits: [
       {
         in: 'TurnLoop.settle',
@@ -152,12 +152,12 @@ export const DRIVER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/reads.test.ts',
-      why: 'the first entry of every leader brings its followers up to date, and one that steps down is asked by nobody for long',
+      why: 'the first entry of every leader brings its followers up to date, and a leader that stepped down gets requests only for a short time',
     },
   },
   {
     id: 'D53',
-    bug: 'when all that operators wanted has expired, nobody asks for the place of those who wait behind them',
+    bug: 'when all waiting changes of operators have expired, the requests behind them are not proposed',
     edits: [
       {
         in: 'Partition.takeProposal',
@@ -167,12 +167,12 @@ export const DRIVER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'partition/customers.test.ts',
-      why: 'the next request asks for a place, and clients of a world never stop asking',
+      why: 'the next request has them proposed, and clients of a world never stop asking',
     },
   },
   {
     id: 'D54',
-    bug: 'rules that the log has no room for are proposed again at once, and again, and nothing else happens',
+    bug: 'rules that the log has no room for are proposed again at once, for ever, and nothing else happens',
     edits: [
       {
         in: 'Partition.proposed',
@@ -182,12 +182,12 @@ export const DRIVER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'partition/replicated-rules.test.ts',
-      why: 'a world in which that happens never ends, and so tells nothing',
+      why: 'a world in which that happens never ends, and so shows nothing',
     },
   },
   {
     id: 'D40',
-    bug: 'a leader that has proposed rules in its term never proposes others',
+    bug: 'a leader that has proposed rules in its term never proposes newer ones',
     law: 'rules that group 0 holds reach every partition',
     edits: [
       {
@@ -203,8 +203,8 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'D41',
-    bug: 'who is told that the rules are changed is told so before every partition decides by them',
-    law: 'from when a change of the rules is answered nothing is granted by those before',
+    bug: 'a change of the rules is reported as done before every partition decides by the new rules',
+    law: 'after a change of the rules is answered, nothing is granted by the old ones',
     edits: [
       {
         in: 'RulesChanges.#pendingAt',
@@ -212,12 +212,15 @@ export const DRIVER: readonly Mutant[] = [
         replace: '< table.version - 1',
       },
     ],
-    unitTest: { file: 'node/rules-changes.test.ts', why: 'the clients of the simulator do not wait for it' },
+    unitTest: {
+      file: 'node/rules-changes.test.ts',
+      why: 'the clients of the simulator do not wait for that answer',
+    },
   },
   {
     id: 'D42',
-    bug: 'rules that were made for others than those in force replace them',
-    law: 'a change of the rules replaces what was read',
+    bug: 'new rules replace rules other than those they were made for',
+    law: 'a change of the rules replaces only the version that was read',
     edits: [{ in: 'changedRules', find: 'base !== current ||', replace: '' }],
     unitTest: {
       file: 'meta/meta-state.test.ts',
@@ -226,8 +229,8 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'D52',
-    bug: 'when a write ends, offers that came meanwhile are said to be on disk, too, and are never written',
-    law: 'no replica is deleted that was offered',
+    bug: 'when a write ends, offers that came meanwhile are reported as on disk, but are never written',
+    law: 'no offered replica is deleted',
     edits: [
       {
         in: 'GroupCommit.#release',
@@ -242,17 +245,17 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'E1',
-    bug: 'the answer of a node counts for a group that does not rest there, in whatever term that is',
+    bug: 'the answer of a node for its resting groups also counts for a group that woke there in a newer term',
     law: 'a leader that its group has left steps down',
     edits: [{ in: 'FollowedRests.wake', find: 'leader.awake.add(group.id);', replace: '' }],
     unitTest: {
       file: 'raft/driver/rests.test.ts',
-      why: 'whoever asks such a leader for something wakes the group, and in the simulator somebody always does',
+      why: 'a request to such a leader wakes the group, and in the simulator there is always one',
     },
   },
   {
     id: 'E2',
-    bug: 'a follower that rested goes by its own clock since it came to rest',
+    bug: 'after a rest a follower takes group time from its own clock, not from the clock of its leader',
     law: 'group time follows the clock of its leader',
     edits: [
       {
@@ -268,7 +271,7 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'E3',
-    bug: 'group time follows the clock of another process of the leader',
+    bug: 'a resting follower takes group time from a new process of its leader, which may have another clock',
     law: 'group time never outruns real time',
     edits: [
       {
@@ -279,13 +282,13 @@ export const DRIVER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/rests.test.ts',
-      why: 'a connection breaks with its process, and that wakes the groups before beats of the next come',
+      why: 'a connection breaks with its process, and that wakes the groups before beats of the next process come',
     },
   },
   {
     id: 'E4',
-    bug: 'the answer of a node counts also for the groups that it names as not resting there',
-    law: 'a leader that its group has left is gone two election timeouts after a quorum followed it last',
+    bug: 'the answer of a node also counts for the groups that it lists as awake',
+    law: 'a leader that its group has left steps down two election timeouts after a quorum last followed it',
     edits: [
       {
         in: 'Rests.receiveAnswer',
@@ -296,12 +299,12 @@ export const DRIVER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/rests-faults.test.ts',
-      why: 'what a deposed leader tells in two more heartbeat intervals breaks no law',
+      why: 'what a deposed leader answers during two more heartbeat intervals breaks no law',
     },
   },
   {
     id: 'E5',
-    bug: 'a beat with another list is a heartbeat also in the groups that are not on it any more',
+    bug: 'a beat with a new list is a heartbeat also in the groups that are no longer on the list',
     law: 'followers wait for no leader that has left',
     edits: [
       {
@@ -318,17 +321,17 @@ export const DRIVER: readonly Mutant[] = [
   },
   {
     id: 'E6',
-    bug: 'a follower that woke rests again with the next list, and its leader hears nothing of that',
+    bug: 'a follower that woke rests again at the next list, and its leader never hears that it woke',
     law: 'a leader knows which of its followers would lead',
     edits: [{ in: 'FollowedRests.#agrees', find: 'unreported.has(group)', replace: 'false' }],
     unitTest: {
       file: 'raft/driver/rests-faults.test.ts',
-      why: 'nobody is drained in the simulator',
+      why: 'no node is drained in the simulator',
     },
   },
   {
     id: 'E7',
-    bug: 'a follower rests that has the last entry and does not know that it is committed',
+    bug: 'a follower rests when it has the last entry, before it knows that the entry is committed',
     law: 'a group at rest is applied everywhere',
     edits: [
       {
@@ -339,7 +342,7 @@ export const DRIVER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/rests.test.ts',
-      why: 'all heartbeats of two election timeouts must be lost but for one that is older than the commit, and a beat must arrive',
+      why: 'all heartbeats of two election timeouts must be lost except one that is older than the commit, and a beat must arrive',
     },
   },
 ];

@@ -1,21 +1,21 @@
-/** Mutants: what is said to be on disk, and what a new process finds there. */
+/** Mutants: what a node claims to have on disk, and what its next process finds there. */
 import type { Mutant } from './mutant.ts';
 import { changedLoads, changedWrites, earlyInstalls, lyingStore } from './seams.ts';
 
 export const DURABILITY: readonly Mutant[] = [
   { id: 'M1', bug: 'writes are not synced: they reach the disk a second later', seams: lyingStore(1_000) },
-  { id: 'M2', bug: 'acknowledged before the own sync', seams: lyingStore(0) },
-  { id: 'M2b', bug: 'a snapshot is taken for installed before it is on disk', seams: earlyInstalls() },
+  { id: 'M2', bug: 'a follower acknowledges entries before its own sync', seams: lyingStore(0) },
+  { id: 'M2b', bug: 'a snapshot counts as installed before it is on disk', seams: earlyInstalls() },
   {
     id: 'M5',
-    bug: 'the vote is not stored',
+    bug: 'votes are not stored',
     seams: changedWrites(({ hardState, ...rest }) =>
       hardState === undefined ? rest : { ...rest, hardState: { ...hardState, vote: 0 } },
     ),
   },
   {
     id: 'M5b',
-    bug: 'the vote is not read back',
+    bug: 'the stored vote is not read at start',
     seams: changedLoads(({ hardState, ...rest }) => ({ ...rest, hardState: { ...hardState, vote: 0 } })),
   },
   {
@@ -32,7 +32,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'M6c',
-    bug: 'a new process drops what it does not know to be committed',
+    bug: 'a new process drops entries that it does not know to be committed',
     seams: changedLoads(({ entries, ...rest }) => ({
       ...rest,
       entries: entries.filter(({ index }) => index <= rest.hardState.commit),
@@ -40,7 +40,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'M8',
-    bug: 'a storage error is swallowed',
+    bug: 'storage errors are ignored',
     edits: [
       {
         in: 'GroupCommit.#written',
@@ -49,10 +49,10 @@ export const DURABILITY: readonly Mutant[] = [
       },
     ],
   },
-  { id: 'M17', bug: 'a lost directory is made anew', seams: { recreatesDirectories: true } },
+  { id: 'M17', bug: 'a node that lost its directory makes a new one', seams: { recreatesDirectories: true } },
   {
     id: 'M21',
-    bug: 'what waits for the disk leaves when a part of it is there',
+    bug: 'messages that wait for the disk are sent when only a part of the write is on disk',
     edits: [
       {
         in: 'nextWrite',
@@ -63,7 +63,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'M21b',
-    bug: 'a write of a part says that more is committed',
+    bug: 'a partial write stores a commit index beyond the entries that it wrote',
     edits: [
       {
         in: 'nextWrite',
@@ -74,7 +74,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'M23',
-    bug: 'what is deleted of a removed replica is the log of the one that came back',
+    bug: 'cleaning up after a removed replica deletes the log of the replica that came back',
     edits: [
       {
         in: 'LevelGroup.deadIndex',
@@ -97,7 +97,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'X6',
-    bug: 'what was written is stable, whatever the log holds now',
+    bug: 'written entries count as stable, even if the log holds other entries now',
     world: 'short-reigns',
     edits: [
       {
@@ -109,18 +109,18 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'X10',
-    bug: 'a node on an older copy of its directory does not mind',
+    bug: 'a node that runs on an older copy of its directory does not notice',
     edits: [{ in: 'step', find: 'checkAcknowledged(state, message);', replace: ';' }],
   },
   {
     id: 'X11',
-    bug: 'what is damaged on disk is not noticed at start',
+    bug: 'damage on disk is not noticed at start',
     faults: ['flipBits', 'crashAll'],
     edits: [{ in: 'checkRecord', find: 'if (found !== stored) {', replace: 'if (false) {' }],
   },
   {
     id: 'D1',
-    bug: 'votes leave before they are on disk',
+    bug: 'votes are sent before they are on disk',
     law: 'nothing is promised before it is on disk',
     edits: [
       {
@@ -132,7 +132,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'D2',
-    bug: 'a vote in a term that is on disk already is not written',
+    bug: 'a vote is not written if its term is on disk already',
     law: 'nothing is promised before it is on disk',
     edits: [
       {
@@ -144,7 +144,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'D3',
-    bug: 'what was written counts as on disk though a snapshot that came meanwhile wipes it',
+    bug: 'entries count as on disk though a snapshot that came meanwhile replaces them',
     law: 'nothing is promised before it is on disk',
     edits: [
       {
@@ -155,13 +155,13 @@ export const DURABILITY: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/snapshot.test.ts',
-      why: 'a write must end between a snapshot that conflicts with it and its installation, and its entries be acknowledged then: a replica acknowledges only what its log holds, which is the snapshot by then',
+      why: 'a write must end between the arrival of a conflicting snapshot and its installation, and its entries be acknowledged then: a replica acknowledges only what its log holds, which is the snapshot by then',
     },
   },
   {
     id: 'D4',
-    bug: 'deleting what was compacted takes the first entry behind it',
-    law: 'what is on disk stays there',
+    bug: 'deleting compacted entries also deletes the first entry after them',
+    law: 'data on disk stays there',
     edits: [
       {
         in: 'GroupGarbage.take',
@@ -172,7 +172,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'D5',
-    bug: 'what is left of an earlier snapshot of the same index is deleted under the new one',
+    bug: 'deleting an earlier snapshot deletes chunks of a new one with the same index',
     law: 'a snapshot in effect can be read',
     edits: [
       { in: 'LevelGroup.applyStage', find: 'this.garbage.claimChunk(index, place.chunk);', replace: '' },
@@ -180,35 +180,35 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'D6',
-    bug: 'after a restart it is forgotten that a replica was removed before',
-    law: 'who has forgotten does not vote',
+    bug: 'after a restart a node forgets that its replica was removed before',
+    law: 'a replica that forgot its promises does not vote',
     edits: [{ in: 'LevelGroup.restore', find: 'state.removedAt = record.removedAt;', replace: '' }],
     script: 'node-oversleeps',
   },
   {
     id: 'D7',
-    bug: 'after a restart it is forgotten under which placement a replica was offered',
-    law: 'no replica is deleted that was offered',
+    bug: 'after a restart a node forgets under which placement its replica was offered',
+    law: 'no offered replica is deleted',
     edits: [{ in: 'LevelGroup.restore', find: 'state.placement = record.placement;', replace: '' }],
   },
   {
     id: 'X18',
-    bug: 'what LevelDB drops of a torn log is not written down before, and is damage at the next start if this one dies',
+    bug: 'what LevelDB will drop of a torn log is not recorded first, so a crash during that start looks like damage at the next',
     law: 'a crash alone never makes a database unfit',
     edits: [{ in: 'checkDirectory', find: 'await writeFloor(directory, adjusted);', replace: '' }],
     unitTest: {
       file: 'storage/torn-ends.test.ts',
-      why: 'the store of a simulated node lies on a database of the simulator: there are no files of LevelDB',
+      why: 'a simulated node keeps its data in a simulated database: there are no files of LevelDB',
     },
   },
   {
     id: 'D18',
-    bug: 'a table of which only dead bytes are damaged passes for sound, until LevelDB compacts them',
-    law: 'damage is found at a start',
+    bug: 'damage in unused bytes of a table is not found until LevelDB compacts the table',
+    law: 'damage is found at start',
     edits: [{ in: 'checkTables', find: 'if (at !== undefined)', replace: 'if (at === -1)' }],
     unitTest: {
       file: 'storage/damage.test.ts',
-      why: 'the store of a simulated node lies on a database of the simulator: there are no files of LevelDB',
+      why: 'a simulated node keeps its data in a simulated database: there are no files of LevelDB',
     },
   },
 ];

@@ -1,19 +1,19 @@
-/** Mutants: what is answered where nobody can decide. The rules of the simulator's worlds are closed. */
+/** Mutants: answers where nobody can decide. In the simulator all rules fail closed. */
 import type { Mutant } from './mutant.ts';
 
-const WHY = 'no world of the simulator has rules that are open or local';
+const WHY = 'no rule of the simulator fails open or locally';
 
 export const FAIL_MODES: readonly Mutant[] = [
   {
     id: 'F1',
-    bug: 'a closed rule is let through where nobody can decide',
-    law: 'nobody decides without a quorum, unless its rule says so',
+    bug: 'a rule that fails closed lets requests through where nobody can decide',
+    law: 'without a quorum nothing is decided, unless the rule says so',
     edits: [{ in: 'followsFailModes', find: "rule.failMode !== 'closed'", replace: 'rule !== undefined' }],
     unitTest: { file: 'matching/fail-modes.test.ts', why: WHY },
   },
   {
     id: 'F2',
-    bug: 'an open rule that nobody could decide lets through what another rule denied',
+    bug: 'a rule that fails open lets a request through that another rule denied',
     law: 'no window over its limit',
     edits: [
       {
@@ -26,15 +26,15 @@ export const FAIL_MODES: readonly Mutant[] = [
   },
   {
     id: 'F3',
-    bug: 'a node grants all that it asks its own share for',
-    law: 'no more than floor(limit / nodes) by one node alone',
+    bug: 'a node without a quorum grants everything, not only its part of the limit',
+    law: 'a node alone grants no more than floor(limit / nodes)',
     edits: [{ in: 'LocalLimits.take', find: 'if (waitMillis > 0) return waitMillis;', replace: '' }],
     unitTest: { file: 'limiter/local-limits.test.ts', why: WHY },
   },
   {
     id: 'F4',
-    bug: 'what others reserved is given back though the request is let through',
-    law: 'what is granted is charged under each limit that could be decided',
+    bug: 'reservations under other limits are given back though the request is let through',
+    law: 'a granted request is charged under each limit that could be decided',
     edits: [
       {
         in: 'MatchedRequests.#firstAnswered',
@@ -46,8 +46,8 @@ export const FAIL_MODES: readonly Mutant[] = [
   },
   {
     id: 'F5',
-    bug: 'a request that another limit denies uses up the share of its node',
-    law: 'what is denied is charged nowhere',
+    bug: 'a request that another limit denies still uses up a part of the limit of its node',
+    law: 'a denied request is charged nowhere',
     edits: [
       {
         in: 'takeLocal',

@@ -1,23 +1,26 @@
-/** Bugs of requests of lists, as gateways ask. The simulator asks none: what is charged for them is charged as for all others. */
+/**
+ * Mutants: requests by lists of descriptors, as gateways send them. The simulator sends none; they are charged like all
+ * others.
+ */
 import type { Mutant } from './mutant.ts';
 
 const unitTest = {
   file: 'matching/listed-requests.test.ts',
-  why: 'the simulator asks by names, and lists become limits before anything is asked of a partition',
+  why: 'the simulator asks by keys, and lists of descriptors become limits before anything is asked of a partition',
 };
 
 export const GATEWAYS: readonly Mutant[] = [
   {
     id: 'A30',
-    bug: 'lists that are counted under one key are charged once',
-    law: 'what a gateway asks for is charged, or nothing is granted',
+    bug: 'two lists of descriptors that are counted under one key are charged once',
+    law: 'a gateway is charged for everything that it asks, or nothing is granted',
     edits: [{ in: 'addTo', find: 'else sum.cost += limit.cost;', replace: '' }],
     unitTest,
   },
   {
     id: 'A31',
-    bug: 'a list of cost 0 that has nothing left denies nothing',
-    law: 'a list that is only looked at denies the request where nothing is left',
+    bug: 'a list of cost 0 does not deny when nothing is left',
+    law: 'a list that only peeks denies the request when nothing is left',
     edits: [
       {
         in: 'askListed',
@@ -29,8 +32,8 @@ export const GATEWAYS: readonly Mutant[] = [
   },
   {
     id: 'A32',
-    bug: 'a cost that no limit has room for is found by nobody',
-    law: 'what a gateway asks for is charged, or nothing is granted',
+    bug: 'a cost that is too large for any limit is not detected',
+    law: 'a gateway is charged for everything that it asks, or nothing is granted',
     edits: [
       {
         in: 'listedLimits',

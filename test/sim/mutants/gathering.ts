@@ -1,12 +1,12 @@
 /** Mutants: leaders that gather on one node. */
 import type { Mutant } from './mutant.ts';
 
-const NO_MINUTES = 'worlds last some seconds, and a calm minute none of them';
+const NO_MINUTES = 'a world lasts some seconds, and leaders gather only after a calm minute';
 
 export const GATHERING: readonly Mutant[] = [
   {
     id: 'GA1',
-    bug: 'leaders gather on a node that may not lead',
+    bug: 'leaders gather on a node that must not lead',
     law: 'leaders gather on a node that can lead them',
     edits: [
       { in: 'Leading.#newGathering', find: 'mayLead: () => raft.isWilling', replace: 'mayLead: () => true' },
@@ -14,20 +14,20 @@ export const GATHERING: readonly Mutant[] = [
   },
   {
     id: 'GA2',
-    bug: 'leaders gather where not every partition is',
+    bug: 'leaders gather on a node that does not have every partition',
     law: 'leaders gather on a node that can lead them',
     edits: [{ in: 'placesOf', find: '.filter(isEverywhere)', replace: '' }],
     features: ['gathering', 'members'],
   },
   {
     id: 'GA3',
-    bug: 'what the leader of group 0 decides reaches nobody',
+    bug: 'the decision of the leader of group 0 reaches no other node',
     law: 'all nodes know where leaders gather',
     edits: [{ in: 'Gathering.receive', find: 'this.#setTarget(decided.target);', replace: 'void 0;' }],
   },
   {
     id: 'GA4',
-    bug: 'a node that leaders gather on is preferred by no group',
+    bug: 'no group prefers the node on which leaders gather',
     law: 'the node on which leaders gather leads',
     edits: [
       {
@@ -39,8 +39,8 @@ export const GATHERING: readonly Mutant[] = [
   },
   {
     id: 'GA5',
-    bug: 'leaders gather again as soon as they are spread',
-    law: 'leaders do not flap',
+    bug: 'leaders gather again as soon as they have spread',
+    law: 'leaders do not move back and forth',
     edits: [{ in: 'Gathering.#gather', find: 'if ((!isCalm && !isFirst) || able', replace: 'if (able' }],
     unitTest: { file: 'node/gathering.test.ts', why: NO_MINUTES },
   },
@@ -62,12 +62,12 @@ export const GATHERING: readonly Mutant[] = [
     bug: 'a decision of an earlier term counts',
     law: 'the newest leader of group 0 decides',
     edits: [{ in: 'Gathering.receive', find: '|| decided.term < this.#term', replace: '' }],
-    unitTest: { file: 'node/gathering.test.ts', why: 'two that decide agree again within seconds' },
+    unitTest: { file: 'node/gathering.test.ts', why: 'two nodes that decide agree again within seconds' },
   },
   {
     id: 'GA8',
-    bug: 'leaders move at once to the node that clients ask most',
-    law: 'leaders do not flap',
+    bug: 'leaders move at once to the node that gets most requests',
+    law: 'leaders do not move back and forth',
     edits: [
       {
         in: 'Gathering.#stay',
@@ -79,8 +79,8 @@ export const GATHERING: readonly Mutant[] = [
   },
   {
     id: 'GA10',
-    bug: 'leaders gather again a minute after each time that they were too much for one node',
-    law: 'leaders do not flap',
+    bug: 'after each overload leaders wait only a minute to gather again, instead of twice as long each time',
+    law: 'leaders do not move back and forth',
     edits: [
       {
         in: 'Gathering.#gather',
@@ -92,7 +92,7 @@ export const GATHERING: readonly Mutant[] = [
   },
   {
     id: 'GA9',
-    bug: 'without a word of the leader of group 0 leaders stay where they are',
+    bug: 'when no decision of the leader of group 0 arrives, leaders stay where they are',
     law: 'without a decision leaders spread',
     edits: [
       {

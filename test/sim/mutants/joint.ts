@@ -1,10 +1,13 @@
-/** Mutants: requests under several limits: all of them grant it or none, it is remembered and taken back as a whole, and told as one. */
+/**
+ * Mutants: requests under several limits: all limits grant or none does, and each request is remembered, refunded and
+ * answered as a whole.
+ */
 import type { Mutant } from './mutant.ts';
 
 export const JOINT: readonly Mutant[] = [
   {
     id: 'J1',
-    bug: 'the limits behind the first are charged, and not asked',
+    bug: 'only the first limit of a request is asked; the others are charged unasked',
     law: 'no window over its limit',
     edits: [
       {
@@ -16,8 +19,8 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J2',
-    bug: 'a request that one of its limits denies is charged under its first',
-    law: 'what is denied is charged nowhere',
+    bug: 'a request that one of its limits denies is still charged under its first',
+    law: 'a denied request is charged nowhere',
     edits: [
       {
         in: 'LimiterStateMachine.#decideJointly',
@@ -32,7 +35,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J3',
-    bug: 'a refund takes back what the first limit was charged, and leaves the others',
+    bug: 'a refund gives back under the first limit only',
     law: 'a refund takes the request back as a whole',
     edits: [
       {
@@ -44,7 +47,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J4',
-    bug: 'a state from a snapshot remembers the first limit of a request only',
+    bug: 'a state restored from a snapshot remembers only the first limit of a request',
     law: 'replicas at the same index are equal',
     edits: [
       {
@@ -60,7 +63,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J5',
-    bug: 'a request under several limits is charged again when it is repeated',
+    bug: 'a repeated request under several limits is charged again',
     law: 'a repeated request gets the identical answer',
     edits: [
       {
@@ -72,7 +75,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J6',
-    bug: 'there is room for each of the limits, and not for all of them',
+    bug: 'room in memory is checked for each limit of a request alone, not for all of them together',
     features: ['smallStates', 'severalLimits'],
     law: 'no state grows beyond its cap',
     edits: [
@@ -86,7 +89,7 @@ export const JOINT: readonly Mutant[] = [
   {
     id: 'J7',
     bug: 'the answer to a grant under several limits names the first, not the one with least remaining',
-    law: 'an answer is that of the limit that binds',
+    law: 'an answer describes the limit that binds',
     edits: [
       {
         in: 'jointGrant',
@@ -97,8 +100,8 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J8',
-    bug: 'the answer to a denial by several limits names the first, not the one that takes longest',
-    law: 'an answer is that of the limit that binds',
+    bug: 'the answer to a denial by several limits names the first, not the one with the longest wait',
+    law: 'an answer describes the limit that binds',
     edits: [
       {
         in: 'jointDenial',
@@ -109,7 +112,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J9',
-    bug: 'a state from a snapshot takes what was asked for a timestamp',
+    bug: 'a state restored from a snapshot takes the digest of a question for a timestamp',
     law: 'replicas at the same index are equal',
     edits: [
       {
@@ -121,7 +124,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J10',
-    bug: 'what was asked is lost on its way into the log',
+    bug: 'the digest of the question is lost on its way into the log',
     law: 'the log holds what was asked',
     edits: [
       {
@@ -145,12 +148,12 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J12',
-    bug: 'who fits is told to wait until nothing counts of what a former meter granted',
+    bug: 'a request that fits now is answered with a wait, until the grants of an earlier meter expire',
     law: '`retryAfter` is the time at which the request fits',
     edits: [{ in: 'Judgement.denial', find: 'const wait = fits ? 0 :', replace: 'const wait =' }],
     unitTest: {
       file: 'limiter/meter-examples.test.ts',
-      why: 'few worlds change a meter, and somebody with budget left must be looked at while the old grants still count',
+      why: 'few worlds change a meter, and the limits of a key with budget left must be read while its old grants still count',
     },
   },
   {
@@ -171,8 +174,8 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'A35',
-    bug: 'a retry that waits with its first attempt takes the grant for its own',
-    law: 'no reservation is left charged',
+    bug: 'a retry that waits together with its first attempt takes the grant of that attempt for its own',
+    law: 'no reservation stays charged',
     edits: [
       {
         in: 'Waiters.maybeJoin',
@@ -182,12 +185,12 @@ export const JOINT: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'partition/retries.test.ts',
-      why: 'two attempts must wait for one place in the log: users repeat themselves when they were answered, or their node is gone',
+      why: 'two attempts must wait for one entry of the log, but users repeat a request only when they were answered or their node is gone',
     },
   },
   {
     id: 'A36',
-    bug: 'the cost of a request replaces what its rule multiplies it by, where it is under one limit',
+    bug: 'where a request is under one limit only, its own cost replaces the cost of the rule instead of multiplying it',
     law: 'a request is charged what the rules say',
     edits: [
       {
@@ -198,7 +201,7 @@ export const JOINT: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/matched-requests.test.ts',
-      why: 'users of the simulator who name no more than themselves are under no rule that multiplies their cost',
+      why: 'users of the simulator that send only a user name are under no rule with a cost of its own',
     },
   },
 ];

@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.ts';
 export const LIMITER: readonly Mutant[] = [
   {
     id: 'M11',
-    bug: 'a grant leaves its window a millisecond early',
+    bug: 'a grant stops counting a millisecond early',
     edits: [
       {
         in: 'LogRuns.liveCost',
@@ -15,7 +15,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'X7',
-    bug: 'denials are decided at a time that lags behind',
+    bug: 'a leader denies at once the request that would just fit',
     edits: [
       {
         in: 'LimiterStateMachine.quickDenial',
@@ -27,7 +27,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'X13',
-    bug: 'every receipt names the first place of its entry',
+    bug: 'every receipt names the first position in its log entry',
     edits: [
       {
         in: 'receiptAt',
@@ -38,13 +38,13 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W1',
-    bug: 'a grant exactly one window old still counts',
-    law: 'a denial has a reason: what counts is younger than the window',
+    bug: 'a grant that is exactly one window old still counts',
+    law: 'a denial has a reason: only grants younger than the window count',
     edits: [{ in: 'LogRuns.isAllAfter', find: 'this.oldestOffset >', replace: 'this.oldestOffset >=' }],
   },
   {
     id: 'W24',
-    bug: 'a key remembers the time of a grant as its oldest after that was forgotten',
+    bug: 'a key still remembers the time of its oldest grant after that grant is forgotten',
     law: 'no window over its limit in group time',
     edits: [
       {
@@ -56,20 +56,20 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W25',
-    bug: 'a key remembers the time of its newest grant after that was refunded',
+    bug: 'a key still remembers the time of its newest grant after that grant was refunded',
     law: 'a denied request leaves no trace',
     edits: [{ in: 'SlidingLogs.refund', find: 'log.readEnds();', replace: '' }],
   },
   {
     id: 'W2',
-    bug: 'windows do not allow for stamps being whole milliseconds',
+    bug: 'windows are not widened for the rounding of stamps to whole milliseconds',
     law: 'no window over its limit in real time',
     edits: [{ in: 'groupMillisMax', find: '/ 1_000_000) + 1', replace: '/ 1_000_000)' }],
   },
   {
     id: 'W3',
-    bug: 'windows between timestamps of callers are widened like those of group time',
-    law: 'event-time denials are those of the rule',
+    bug: 'windows over timestamps of callers are widened for clock drift, as if they were group time',
+    law: 'denials by timestamps of callers follow the rule exactly',
     edits: [
       {
         in: 'Judgement.judgeLimit',
@@ -80,7 +80,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W4',
-    bug: 'a request in group time is judged at the stamps of callers that are ahead of it',
+    bug: 'a request without a timestamp is not held back when its key has stamps ahead of group time',
     law: 'no window over its limit in real time',
     edits: [
       {
@@ -92,7 +92,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W5',
-    bug: 'a denied caller is told a retry-after that is too short',
+    bug: 'the `retryAfter` of a denied request is too short',
     law: '`retryAfter` is the time at which the request fits',
     edits: [
       { in: 'Judgement.denial', find: 'isHeld ? millis + (t - this.asked)', replace: 'isHeld ? millis' },
@@ -100,7 +100,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W6',
-    bug: '`remaining` is what was left before the grant',
+    bug: '`remaining` is the number before the grant, not after it',
     law: '`remaining` is what is left',
     edits: [
       { in: 'Judgement.grant', find: 'capacity - this.live - this.cost', replace: 'capacity - this.live' },
@@ -108,7 +108,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W7',
-    bug: '`remaining` of who is held back is not 0',
+    bug: '`remaining` of a request that is held back is not 0',
     law: '`remaining` is what is left',
     edits: [
       {
@@ -120,7 +120,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W8',
-    bug: 'the wait is for one more grant to expire than needed',
+    bug: '`retryAfter` waits for one more grant to expire than needed',
     law: '`retryAfter` is the time at which the request fits',
     edits: [
       { in: 'LogRuns.millisUntilAvailable', find: '>= excess', replace: '> excess' },
@@ -133,7 +133,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W9',
-    bug: 'the time of the reset does not include how late the caller is',
+    bug: 'the reset time ignores how late the timestamp of the caller is',
     law: '`reset` is when nothing counts any more',
     edits: [
       {
@@ -145,7 +145,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W10',
-    bug: 'a window forgets one run more than expired',
+    bug: 'a window forgets one run of grants more than expired',
     law: 'no window over its limit in log time',
     edits: [
       {
@@ -158,7 +158,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W11',
-    bug: 'a rule keeps its former window when the table changes',
+    bug: 'a rule keeps its old window when the rules change',
     law: 'windows are those of the rules in force',
     edits: [
       { in: 'KeyTable.follow', find: 'this.effectiveWindowMillis = effectiveWindowMillis;', replace: '' },
@@ -166,13 +166,13 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W12',
-    bug: 'a rule keeps its former limit when the table changes',
+    bug: 'a rule keeps its old limit when the rules change',
     law: 'limits are those of the rules in force',
     edits: [{ in: 'KeyTable.follow', find: 'this.rule = rule;', replace: '' }],
   },
   {
     id: 'W13',
-    bug: 'a rule that left the table still grants',
+    bug: 'a rule that was removed still grants',
     law: 'an unknown rule is refused',
     edits: [
       {
@@ -184,7 +184,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W14',
-    bug: 'a rule that leaves the table takes its grants with it',
+    bug: 'a rule that is removed takes its grants with it',
     law: 'no window over its limit when the rule comes back',
     edits: [
       {
@@ -196,7 +196,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W15',
-    bug: 'denials at once are judged at the time of the last entry',
+    bug: 'a leader denies at once by the time of the last entry, not by the time now',
     law: 'no wrong denial, in real time',
     edits: [
       {
@@ -208,19 +208,19 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W16',
-    bug: 'timestamps of any future are taken',
+    bug: 'timestamps are accepted however far they are ahead',
     law: 'a timestamp is at most `maxAheadMillis` ahead',
     edits: [
       { in: 'inadmissible', find: 'if (timestampMillis <= nowMillis() + maxAheadMillis)', replace: '' },
     ],
     unitTest: {
       file: 'partition/refusals.test.ts',
-      why: 'no client of the simulator is that far ahead of time',
+      why: 'no client of the simulator sends timestamps that far ahead',
     },
   },
   {
     id: 'W17',
-    bug: 'who names no rule gets the last one',
+    bug: 'a request that names no rule gets the last one',
     law: 'the default rule is the first',
     edits: [
       {
@@ -232,20 +232,20 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W18',
-    bug: 'a cost above the limit is proposed like any other',
-    law: 'what can never fit is invalid',
+    bug: 'a request whose cost is above the limit is proposed like any other',
+    law: 'a request that can never fit is invalid',
     edits: [{ in: 'inadmissible', find: 'capacity > 0 && cost > capacity', replace: 'false' }],
   },
   {
     id: 'W19',
-    bug: 'a second grant of a millisecond is not counted where all others cost 1',
+    bug: 'in a log where all costs are 1, a second grant in the same millisecond is not counted',
     law: 'no window over its limit in log time',
     edits: [{ in: 'SlidingLogs.record', find: 'recorded + cost === runs', replace: 'cost === 1' }],
   },
   {
     id: 'W20',
-    bug: 'a log that becomes wide forgets what was spent before its head',
-    law: 'a denial has a reason: what counts is younger than the window',
+    bug: 'a log that changes to its wide form forgets what was spent before its first run',
+    law: 'a denial has a reason: only grants younger than the window count',
     edits: [
       {
         in: 'LogRuns.copyTo',
@@ -256,7 +256,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W21',
-    bug: 'the implied cumulative cost of a run does not include the run',
+    bug: 'in a log without stored sums, the sum up to a run leaves that run out',
     law: 'no window over its limit in log time',
     edits: [
       {
@@ -268,7 +268,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'N1',
-    bug: 'a retry time counts from when the key was granted last, not from when it asked',
+    bug: '`retryAfter` counts from the newest grant of the key, not from the time of the request',
     law: 'every decision is that of the naive limiter',
     edits: [
       {
@@ -280,7 +280,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'Z5',
-    bug: 'what a rule granted before it left or changed its meter counts by the clock drift of then',
+    bug: 'grants of a rule that was removed or changed its meter count by the clock drift of that time',
     law: 'no window over its limit in real time',
     edits: [
       {
@@ -291,13 +291,13 @@ export const LIMITER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/meter-examples.test.ts',
-      why: 'rule tables of the simulator all have one clock drift',
+      why: 'all rule sets of the simulator allow for the same clock drift',
     },
   },
   {
     id: 'W22',
-    bug: 'a log is told to grant more than it can add up',
-    law: 'no request ends a node',
+    bug: 'a log grants more than its sums can hold',
+    law: 'no request stops a node',
     edits: [
       {
         in: 'SlidingLogs.bytesToGrant',
@@ -312,8 +312,8 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W23',
-    bug: "the library keeps a caller's grants as if its time ran ahead of all others",
-    law: 'no request ends a process',
+    bug: 'the library keeps grants longer, as if the time of every caller ran ahead of all others',
+    law: 'no request stops a process',
     edits: [
       {
         in: 'LocalLimiter.#judge',

@@ -1,11 +1,11 @@
-/** Mutants: requests whose limits rules find: reserved in several partitions, granted by all or given back, by one version of the rules. */
+/** Mutants: requests whose limits are found by rules and reserved in several partitions: all of them grant, or none. */
 import type { Mutant } from './mutant.ts';
 
 export const MATCHING: readonly Mutant[] = [
   {
     id: 'A1',
-    bug: 'what is reserved for a request that another limit denies is not given back',
-    law: 'who is not granted leaves nothing charged',
+    bug: 'the reservations of a request are not given back when another limit denies it',
+    law: 'a request that is not granted leaves nothing charged',
     edits: [
       {
         in: 'MatchedRequests.#reservedAll',
@@ -17,7 +17,7 @@ export const MATCHING: readonly Mutant[] = [
   {
     id: 'A2',
     bug: 'reservations are given back though the first partition may have granted the request',
-    law: 'who is granted holds all its limits',
+    law: 'a granted request is charged under all its limits',
     edits: [
       {
         in: 'MatchedRequests.#firstAnswered',
@@ -28,8 +28,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A3',
-    bug: 'reservations of a request that an earlier attempt was granted are kept',
-    law: 'who is not granted leaves nothing charged',
+    bug: 'a retry keeps its own reservations though an earlier attempt was granted',
+    law: 'a request that is not granted leaves nothing charged',
     edits: [
       {
         in: 'MatchedRequests.#firstAnswered',
@@ -40,8 +40,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A4',
-    bug: 'the first partition is asked when one reservation is answered, and not all',
-    law: 'who is granted holds all its limits',
+    bug: 'the first partition is asked as soon as one reservation is answered, not when all are',
+    law: 'a granted request is charged under all its limits',
     edits: [
       {
         in: 'reserveAll',
@@ -52,14 +52,14 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A5',
-    bug: 'limits are asked for, and not by which rules they were found',
-    law: 'nothing is granted by limits that other rules have found',
+    bug: 'requests are sent without the version of the rules that found their limits',
+    law: 'limits that one version of the rules found are never granted by another',
     edits: [{ in: 'requestFor', find: 'matchedBy: version', replace: 'matchedBy: undefined' }],
   },
   {
     id: 'A6',
-    bug: 'a partition grants by limits that other rules have found than it decides by',
-    law: 'nothing is granted by limits that other rules have found',
+    bug: 'a partition grants requests whose limits were found by other rules than its own',
+    law: 'limits that one version of the rules found are never granted by another',
     edits: [
       {
         in: 'Partition.#rejectionAtOnce',
@@ -70,8 +70,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A7',
-    bug: 'what waits for a place in the log is decided by rules that are proposed before it',
-    law: 'nothing is granted by limits that other rules have found',
+    bug: 'requests that wait for the log are decided by rules that are proposed before them',
+    law: 'limits that one version of the rules found are never granted by another',
     edits: [
       {
         in: 'Waiters.answerMatchedByOther',
@@ -82,8 +82,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A8',
-    bug: 'a request is granted by the first partition, though a reservation was denied',
-    law: 'who is granted holds all its limits',
+    bug: 'the first partition grants a request though a reservation for it was denied',
+    law: 'a granted request is charged under all its limits',
     edits: [
       {
         in: 'MatchedRequests.#reservedAll',
@@ -95,8 +95,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A11',
-    bug: 'what a node denies by itself it denies to a retry that was granted before',
-    law: 'who was granted is told that again',
+    bug: 'a node denies by itself a retry whose first attempt was granted',
+    law: 'a granted request gets the same answer again',
     edits: [
       {
         in: 'MatchedRequests.#deny',
@@ -106,13 +106,13 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/matched-requests.test.ts',
-      why: 'an answer that denies is no law of its own: others may have taken what was granted back',
+      why: 'such a denial breaks no law by itself, because the grant may have been refunded',
     },
   },
   {
     id: 'A13',
     bug: 'a reservation is given back twice',
-    law: 'nobody gives back what is not reserved any more',
+    law: 'a reservation is given back at most once',
     edits: [
       {
         in: 'Reservations.#askNext',
@@ -124,8 +124,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A14',
-    bug: 'a refund is told to have reached all partitions though other rules made the grant',
-    law: 'what stays charged is not said to be free',
+    bug: 'a refund is reported as complete though the grant was made under other rules',
+    law: 'a charge that stays is not reported as given back',
     edits: [
       {
         in: 'refundAs',
@@ -135,13 +135,13 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/matched-refunds.test.ts',
-      why: 'nothing in a log hangs on what is told of it',
+      why: 'no law checks what a refund reports',
     },
   },
   {
     id: 'A21',
-    bug: 'a refund by descriptors is asked where the request of somebody who is no customer would be remembered',
-    law: 'what was granted can be given back',
+    bug: 'a refund for a customer goes first to the partition that would remember a request without a customer',
+    law: 'a grant can be given back',
     edits: [
       {
         in: 'refundAs',
@@ -151,13 +151,13 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/matched-refunds.test.ts',
-      why: 'the simulator gives back by keys: what stays charged denies too much, which is legal',
+      why: 'the simulator refunds by keys, and a charge that stays behind only denies too much, which is legal',
     },
   },
   {
     id: 'A12',
-    bug: 'a node denies by what it has applied of a partition that it does not lead',
-    law: 'a denial follows from what its leader has applied',
+    bug: 'a node denies at once by the state of a partition that it does not lead',
+    law: 'a denial follows from what the leader has applied',
     edits: [
       {
         in: 'Partition.deniedAtOnce',
@@ -168,14 +168,14 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A9',
-    bug: 'a rule in shadow denies',
-    law: 'a rule on trial denies nothing',
+    bug: 'a shadow rule denies',
+    law: 'a shadow rule denies nothing',
     edits: [{ in: 'limitsOf', find: 'limiting.filter(({ rule }) => !rule.shadow)', replace: 'limiting' }],
   },
   {
     id: 'A10',
-    bug: 'a node that asked twice takes its own grant for that of an earlier attempt, and gives back what it reserved',
-    law: 'who is granted holds all its limits',
+    bug: 'a router that asked twice takes its own grant for one of an earlier attempt, and gives its reservations back',
+    law: 'a granted request is charged under all its limits',
     edits: [
       {
         in: 'OpenRequest.verdictOn',
@@ -185,12 +185,12 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/outcomes.test.ts',
-      why: 'from outside it is the same answer, and only the router knows that it asked twice',
+      why: 'clients see the same answer, and only the router knows that it asked twice',
     },
   },
   {
     id: 'A20',
-    bug: 'a request is denied by rules that are applied, though newer ones in the log have found its limits',
+    bug: 'a request is denied by the rules in force, though its limits were found by newer rules that are still in the log',
     law: 'a request is decided by the rules that found its limits, or not at all',
     edits: [
       {
@@ -201,12 +201,12 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'partition/replicated-rules.test.ts',
-      why: 'the simulator holds grants against the rules, and a denial too many is legal while they change',
+      why: 'the simulator checks grants against the rules, and a denial too many is legal while they change',
     },
   },
   {
     id: 'A22',
-    bug: 'any rule may be asked by its id, so that the others do not bind',
+    bug: 'a request can choose any rule by its id and so escape the others',
     law: 'every rule that matches decides',
     edits: [
       {
@@ -217,13 +217,13 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/named-rules.test.ts',
-      why: 'users of the simulator ask partitions, which know no names',
+      why: 'users of the simulator ask partitions directly, which do not know names',
     },
   },
   {
     id: 'A23',
-    bug: 'what no rule of its node limits is let through, whatever rules are in force',
-    law: 'the rules in force are those that decide',
+    bug: 'a request that no rule of its node limits is let through, even if other rules are in force',
+    law: 'only the rules in force decide',
     edits: [
       {
         in: 'refusalIn',
@@ -234,8 +234,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A24',
-    bug: 'a leader tells how a key stands by its own word, though another one may lead by now',
-    law: 'a look tells all that was applied before it came',
+    bug: 'a leader reports the state of a key without checking that it still leads',
+    law: 'a peek shows everything that was applied before it came',
     edits: [
       { in: 'Partition.#peek', find: 'this.#init.readIndex(', replace: '((reported) => reported(0))(' },
     ],
@@ -244,8 +244,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A25',
-    bug: 'the rules of a node are taken for those in force where they find no limit',
-    law: 'the rules in force are those that decide',
+    bug: 'a node that finds no limit takes its own rules for those in force',
+    law: 'only the rules in force decide',
     edits: [
       {
         in: 'ConfirmedRules.areInForce',
@@ -256,8 +256,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A26',
-    bug: 'a reservation that nobody could give back at once is left charged',
-    law: 'what is reserved in vain is given back',
+    bug: 'a reservation that could not be given back at once stays charged',
+    law: 'a reservation made in vain is given back',
     features: ['documents'],
     faults: ['isolateLeader', 'halves', 'crashLeader', 'handOver'],
     edits: [
@@ -270,8 +270,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A27',
-    bug: 'what no log held yet is taken for given back',
-    law: 'what is reserved in vain is given back',
+    bug: 'a reservation that is not in the log yet is taken for given back',
+    law: 'a reservation made in vain is given back',
     edits: [
       {
         in: 'isToBeAskedAgain',
@@ -281,13 +281,13 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/reservations.test.ts',
-      why: 'a question for a reservation must overtake the one that gives it back: not in 60 worlds that break leaders',
+      why: 'the request that gives a reservation back must overtake the one that makes it: not in 60 worlds that break leaders',
     },
   },
   {
     id: 'A28',
-    bug: 'the id of a request is kept by the key of the first rule',
-    law: 'a retry is charged once, in whatever order the rules are',
+    bug: 'a request id is remembered under the key of whichever rule comes first',
+    law: 'a retry is charged once, in any order of the rules',
     edits: [
       {
         in: 'byKey',
@@ -298,8 +298,8 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A29',
-    bug: 'a denial names the limit that takes longest of those that were asked, and the others are not looked at',
-    law: 'an answer is that of the limit that binds',
+    bug: 'a denial names the longest wait of the limits that were asked, without reading the others',
+    law: 'an answer describes the limit that binds',
     edits: [
       {
         in: 'longestDenial',
@@ -309,13 +309,13 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/longest-denial.test.ts',
-      why: 'which of several limits a denial names is no law of the simulator: each of them denies',
+      why: 'no law says which of several limits a denial names: each of them denies',
     },
   },
   {
     id: 'A33',
-    bug: 'who asks for one rule is under the limits of another that somebody asked for before',
-    law: 'a rule that is asked for decides alone',
+    bug: 'a request for one named rule gets the limits of another that was asked for before',
+    law: 'a rule that is asked for by name decides alone',
     edits: [
       {
         in: 'RuleSet.#knownOfAnyUser',
@@ -326,12 +326,12 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/named-rules.test.ts',
-      why: 'in the simulator documents have no named rules',
+      why: 'documents of the simulator have no named rules',
     },
   },
   {
     id: 'A34',
-    bug: 'a request that came with less time than those before waits as long as they do',
+    bug: 'a request with a shorter deadline waits as long as those before it',
     law: 'a decision comes before its deadline, or never',
     edits: [
       {
@@ -342,7 +342,7 @@ export const MATCHING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/open-requests.test.ts',
-      why: 'all rules of the simulator are closed: what is asked has as much time as its request',
+      why: 'all rules of the simulator fail closed: what is asked has as much time as its request',
     },
   },
 ];

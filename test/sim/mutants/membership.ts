@@ -1,4 +1,4 @@
-/** Mutants: changes of members, who is admitted, and what becomes of those that are not. */
+/** Mutants: changes of members: which nodes are admitted, and what becomes of removed replicas. */
 import { changedLoads } from './seams.ts';
 import type { Mutant } from './mutant.ts';
 
@@ -18,12 +18,12 @@ export const MEMBERSHIP: readonly Mutant[] = [
   },
   {
     id: 'M13b',
-    bug: 'during a change the old voters do not count',
+    bug: 'during a change the old voters are ignored',
     edits: [{ in: 'jointQuorumIndex', find: 'return joint.outgoing.length === 0', replace: 'return true ' }],
   },
   {
     id: 'M19',
-    bug: 'the tombstone of a removed replica forgets its term',
+    bug: 'the tombstone of a removed replica forgets the term',
     seams: changedLoads((stored) =>
       stored.removed ? { ...stored, hardState: { term: 0, vote: 0, commit: 0 } } : stored,
     ),
@@ -41,12 +41,12 @@ export const MEMBERSHIP: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/coming-back.test.ts',
-      why: 'a leader must be lost while the newest configuration of a replica that came back is the one that removed it: it hears of another with its first append',
+      why: 'a leader must be lost while a replica that came back knows no newer configuration than the one that removed it, but its first append brings one',
     },
   },
   {
     id: 'I1',
-    bug: 'another incarnation under a known id is not refused',
+    bug: 'a node with a known id but another incarnation is not refused',
     faults: ['restoreDirectory', 'makeAnew', 'loseDirectory'],
     edits: [
       {
@@ -63,7 +63,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
   },
   {
     id: 'I2',
-    bug: 'the founders are those that the local file lists',
+    bug: 'a node takes the nodes in its local file for the founders',
     edits: [
       {
         in: 'NodeCore.constructor',
@@ -85,7 +85,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
   },
   {
     id: 'I4',
-    bug: 'a replica is deleted whatever it was offered under, and whatever its log says',
+    bug: 'a replica is deleted without checking when it was offered or what its log says',
     edits: [
       {
         in: 'ReplicaKeeper.#seeItGone',
@@ -126,7 +126,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
   },
   {
     id: 'G2',
-    bug: 'a change may leave a group without a quorum that is there',
+    bug: 'a change of voters may leave a group without a reachable quorum',
     law: 'a change does not cost the group its quorum',
     edits: [
       {
@@ -137,13 +137,13 @@ export const MEMBERSHIP: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/membership-refused.test.ts',
-      why: 'who is promoted is reachable, and no world has fewer nodes than replicas: who goes is replaced by somebody who is there, and a quorum stays one',
+      why: 'promoted nodes are reachable, and no world has fewer nodes than replicas: a node that leaves is replaced by one that is there, so a quorum stays',
     },
   },
   {
     id: 'G3',
     bug: 'a leader that was removed goes on leading',
-    law: 'nobody leads that is no member; partitions move to where they should be',
+    law: 'only members lead; partitions move to where they should be',
     edits: [
       {
         in: 'stepDownIfRemoved',
@@ -154,23 +154,23 @@ export const MEMBERSHIP: readonly Mutant[] = [
   },
   {
     id: 'G4',
-    bug: 'a group is settled when its members are those wanted, under whatever placement',
+    bug: 'a group counts as settled when it has the wanted members, even those of an older placement',
     law: 'no replica is deleted before all partitions have moved',
     edits: [{ in: 'GroupMover.#peek', find: 'config.epoch === state.version', replace: 'true' }],
   },
   {
     id: 'G5',
-    bug: 'a node offers itself before that is on its disk',
-    law: 'no replica is deleted that was offered',
+    bug: 'a node offers its replica before the offer is on disk',
+    law: 'no offered replica is deleted',
     edits: [{ in: 'ReplicaKeeper.#hold', find: 'this.#durable.get(partition) === version', replace: 'true' }],
     unitTest: {
       file: 'meta/replica-keeper.test.ts',
-      why: 'a crash must fall between an offer and the disk write before it, and the offer be taken up meanwhile: the report travels by the meta group, which takes longer than the write',
+      why: 'a crash must fall between an offer and the disk write before it, and the offer be accepted meanwhile, but the report travels through the meta group, which takes longer than the write',
     },
   },
   {
     id: 'G6',
-    bug: 'a report of an older placement settles the newest',
+    bug: 'a report about an older placement marks the newest one as settled',
     law: 'no replica is deleted before all partitions have moved',
     edits: [
       {
@@ -181,12 +181,12 @@ export const MEMBERSHIP: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'meta/meta-state.test.ts',
-      why: 'one world in hundreds shows it: a report of an older version must arrive when the newer one is in the log and not complete',
+      why: 'one world in hundreds shows it: a report about an older version must arrive when the newer one is in the log and not complete',
     },
   },
   {
     id: 'G7',
-    bug: 'the id of a removed node is given away again',
+    bug: 'the id of a removed node can be used again',
     law: 'a removed id does not come back',
     edits: [
       {
@@ -198,14 +198,14 @@ export const MEMBERSHIP: readonly Mutant[] = [
   },
   {
     id: 'G8',
-    bug: 'who left is waited for though all has moved',
-    law: 'a removed node knows that it is out',
+    bug: 'a node that left is still waited for after everything has moved',
+    law: 'a removed node learns that it is out',
     edits: [{ in: 'settled', find: 'leaving: []', replace: 'leaving: state.leaving' }],
   },
   {
     id: 'G9',
     bug: 'promises of an incarnation that is not recorded count',
-    law: 'who was made anew promises nothing',
+    law: 'a node with a new database promises nothing',
     edits: [
       {
         in: 'Admission.mayTake',
@@ -215,13 +215,13 @@ export const MEMBERSHIP: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'meta/admission.test.ts',
-      why: 'who is not recorded is a member of nothing, and nothing counts what it promises',
+      why: 'a node that is not recorded is a member of no group, and its promises count nowhere',
     },
   },
   {
     id: 'G10',
-    bug: 'another incarnation takes the place of the recorded one',
-    law: 'who was made anew promises nothing',
+    bug: 'another incarnation can take the place of the recorded one',
+    law: 'a node with a new database promises nothing',
     edits: [
       {
         in: 'reportsMore',
@@ -236,13 +236,13 @@ export const MEMBERSHIP: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'meta/introductions.test.ts',
-      why: 'another incarnation than the recorded one is refused at the door, and introduces itself to nobody',
+      why: 'an incarnation that is not the recorded one is refused when it connects, and introduces itself to nobody',
     },
   },
   {
     id: 'G11',
     bug: 'a replica that came back votes with the configuration that removed it',
-    law: 'who has forgotten does not vote',
+    law: 'a replica that forgot its promises does not vote',
     edits: [
       {
         in: 'hasForgotten',
@@ -252,12 +252,12 @@ export const MEMBERSHIP: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/coming-back.test.ts',
-      why: 'it must be the only configuration its log holds, and its vote be asked for before the next append tells it of a newer one',
+      why: 'its log must hold no other configuration, and its vote be requested before the next append brings a newer one',
     },
   },
   {
     id: 'G12',
-    bug: 'of configurations in the log only the one in effect counts for a removal',
+    bug: 'a removal considers only the configuration in effect, not newer ones in the log',
     law: 'no replica is deleted that its group counts on',
     edits: [
       {
@@ -268,29 +268,29 @@ export const MEMBERSHIP: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/removal.test.ts',
-      why: 'the removal must reach a replica that has written a newer configuration and not applied it, which lasts as long as one commit',
+      why: 'the removal must reach a replica that has written a newer configuration and not applied it, which lasts only as long as one commit',
     },
   },
   {
     id: 'G13',
-    bug: 'the old voters are let go before the new ones know that they decide alone',
-    law: 'a quorum makes progress when who left is gone',
+    bug: 'the old voters are released before the new ones know that they decide alone',
+    law: 'a quorum makes progress after removed nodes are gone',
     edits: [
       { in: 'leadUnderNewConfig', find: 'if (isComplete) appendNoop(state, leadership);', replace: '' },
     ],
     unitTest: {
       file: 'raft/membership.test.ts',
-      why: 'it takes a leader that dies between its last write and its next word, and an operator who at that moment switches off who left: a cluster tells nobody so early that a change is done',
+      why: 'a leader must die between its last write and its next message, and an operator switch off a removed node at that moment; a cluster does not report a change as done so early',
     },
   },
   {
     id: 'G14',
-    bug: 'who leaves and never was in group 0 hears of nobody who comes',
+    bug: 'a node that leaves and never was in group 0 does not hear of nodes that join',
     law: 'all groups come to where they should be',
     edits: [{ in: 'GroupMover.#wantedOf', find: '|| ready.mayEnter(node)', replace: '' }],
     unitTest: {
       file: 'meta/moving.test.ts',
-      why: 'a founder must be removed before group 0 has it, and then take over a group in the middle of its move: 2 of thousands of seeds did',
+      why: 'a founder must be removed before group 0 includes it, and then lead a group in the middle of its move: 2 of thousands of seeds did',
     },
   },
   {
@@ -306,23 +306,23 @@ export const MEMBERSHIP: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/membership-interrupted.test.ts',
-      why: 'it must be applied in the moment of a hand-over that fails, in a group that nobody asks for anything afterwards',
+      why: 'it must be applied in the moment of a hand-over that fails, in a group that gets no requests afterwards',
     },
   },
   {
     id: 'G16',
-    bug: 'a leader of group 0 that loses the lead still waits for what it had proposed',
-    law: 'who asks for a change is answered once; the cluster is created whoever leads first',
+    bug: 'a leader of group 0 that loses leadership keeps waiting for its proposals',
+    law: 'a change is answered once; the cluster is created whichever node leads first',
     edits: [{ in: 'MetaGroup.statusChanged', find: 'this.#inflight.clear();', replace: '' }],
     unitTest: {
       file: 'meta/meta-group.test.ts',
-      why: 'what is applied at that index ends it soon, and a second answer goes to somebody who has stopped waiting; for the cluster never to be created its first leader must lose that entry and lead again before it has applied what replaced it',
+      why: 'the next entry applied at that index ends the wait, and a second answer goes to a caller that has stopped waiting; for the cluster never to be created, its first leader must lose that entry and lead again before it has applied the entry that replaced it',
     },
   },
   {
     id: 'M26',
-    bug: 'who waits for an entry of a replica that is removed waits until his deadline',
-    law: 'nothing that was reserved in vain stays charged',
+    bug: 'a request that waits for an entry of a removed replica waits until its deadline',
+    law: 'no reservation made in vain stays charged',
     edits: [
       {
         in: 'Partition.dropped',
@@ -332,7 +332,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'partition/leadership.test.ts',
-      why: 'the leader must have an entry under way when its replica is taken away, and the request time left when all is healed: a seed in thousands',
+      why: 'the leader must have an entry under way when its replica is removed, and the request must have time left when all is healed: one seed in thousands',
     },
   },
 ];

@@ -1,26 +1,26 @@
-/** Mutants: what a partition forgets of idle users, and the room that what it remembers takes. */
+/** Mutants: memory: which idle users a partition forgets, and how much room the others take. */
 import type { Mutant } from './mutant.ts';
 
 export const MEMORY: readonly Mutant[] = [
   {
     id: 'X16',
-    bug: 'new users are taken though there is no room to remember them',
+    bug: 'new users are accepted though there is no room to remember them',
     edits: [
       { in: 'StateSize.hasRoom', find: 'return this.bytes + bytes <= capBytes &&', replace: 'return ' },
     ],
   },
   {
     id: 'X17',
-    bug: 'where there is no room nobody forgets what is idle',
+    bug: 'where there is no room, idle keys are not forgotten',
     edits: [{ in: 'Housekeeping.want', find: 'if (this.#isDue) this.#init.requestProposal();', replace: '' }],
     unitTest: {
       file: 'partition/capacity.test.ts',
-      why: 'a leader that is asked nothing for a second sweeps of itself, so that room comes late and not never',
+      why: 'a leader without requests for a second sweeps by itself, so room comes late, but it comes',
     },
   },
   {
     id: 'V1',
-    bug: 'who comes late does not meet what was forgotten',
+    bug: 'a late request is not held back because of forgotten grants',
     law: 'no window over its limit for late timestamps',
     edits: [
       {
@@ -32,13 +32,13 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V2',
-    bug: 'users of late callers are forgotten as early as others',
+    bug: 'users with late timestamps are forgotten as early as others',
     law: 'a new user at most `LATE_MILLIS` late is not denied',
     edits: [{ in: 'KeyTable.idleFromMillis', find: '(this.eventTimed ? LATE_MILLIS : 0)', replace: '0' }],
   },
   {
     id: 'V3',
-    bug: 'what was forgotten is remembered to be out a window too early',
+    bug: 'forgotten grants are recorded as expired a window too early',
     law: 'no window over its limit for late timestamps',
     edits: [
       {
@@ -50,7 +50,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V4',
-    bug: 'a user is forgotten by when it was granted, though its grants lie in the future',
+    bug: 'a user is forgotten though its grants lie in the future',
     law: 'no window over its limit for early timestamps',
     edits: [
       {
@@ -62,8 +62,8 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V5',
-    bug: 'when a user was granted last is taken from the timestamp of the caller',
-    law: 'a user of a far epoch is kept for a day',
+    bug: 'the time of the newest grant of a user is taken from the timestamp of the caller',
+    law: 'a user with timestamps of a far epoch is kept for a day',
     edits: [
       {
         in: 'KeyTable.grant',
@@ -74,7 +74,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V6',
-    bug: 'users of a far epoch are forgotten like others',
+    bug: 'users with timestamps of a far epoch are forgotten as early as others',
     law: 'no window over its limit in the time of the caller',
     edits: [
       {
@@ -86,7 +86,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V7',
-    bug: 'a user that moves to another slot is forgotten',
+    bug: 'a user that moves to another slot loses its grants',
     law: 'no window over its limit in log time',
     edits: [
       {
@@ -109,12 +109,12 @@ export const MEMORY: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/capacity.test.ts',
-      why: 'known users must grow by an eighth of the cap where no new one is taken in, and clients have too few grants left for that by then',
+      why: 'known users must grow by an eighth of the cap where no new user is accepted, and clients have too few grants left for that by then',
     },
   },
   {
     id: 'P2',
-    bug: 'the budget of a node is not enforced',
+    bug: 'the memory budget of a node is not enforced',
     law: 'a node does not outgrow its budget',
     edits: [
       { in: 'LimiterState.hasRoomFor', find: "if (room === 'full' && isNew) return false;", replace: '' },
@@ -127,8 +127,8 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'P3',
-    bug: 'a peer that is short of room is spared for ever',
-    law: 'none refuses for want of room when there is room again',
+    bug: 'a peer that was short of room is spared for ever',
+    law: 'nobody refuses for want of room once there is room again',
     edits: [
       {
         in: 'PeerRooms.heard',
@@ -141,7 +141,7 @@ export const MEMORY: readonly Mutant[] = [
   {
     id: 'P4',
     bug: 'the queue of requests has no bound',
-    law: 'who finds a queue full is refused',
+    law: 'a request that finds a queue full is refused',
     edits: [
       {
         in: 'Partition.#reasonNotToPropose',
@@ -151,12 +151,12 @@ export const MEMORY: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'partition/bounds.test.ts',
-      why: 'a node takes 32,768 waiting requests for a partition: more than any world asks in a run',
+      why: 'a node accepts 32,768 waiting requests for a partition, which is more than any world asks in a run',
     },
   },
   {
     id: 'P5',
-    bug: 'requests that were decided still count as in the log',
+    bug: 'requests that were decided still count as waiting in the log',
     law: 'in health every request is decided',
     edits: [
       {
@@ -172,7 +172,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'P8',
-    bug: 'who leads anew believes how long commits took before',
+    bug: 'a node that leads again goes by the commit times of its earlier leadership',
     law: 'in health every request is decided',
     edits: [
       {
@@ -183,13 +183,13 @@ export const MEMORY: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'partition/bounds.test.ts',
-      why: 'one world in a thousand: a lead must end behind eight commits that took longer than the deadline, and come back in health',
+      why: 'one world in a thousand: a leadership must end after eight commits that took longer than the deadline, and come back in health',
     },
   },
   {
     id: 'H2',
-    bug: 'a snapshot drops what eviction remembers, and the hash of its writer does too',
-    law: 'states found by lookups are those that the log leads to',
+    bug: 'a snapshot drops the record of evicted keys, and so does the hash of its writer',
+    law: 'the state is the one that the log leads to',
     edits: [
       {
         in: 'StateWriter.#writeTable',
@@ -200,7 +200,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'N3',
-    bug: 'a key that was forgotten may be granted its past again, in event time',
+    bug: 'a key that was forgotten may be granted again at timestamps before it was forgotten',
     law: 'every decision is that of the naive limiter',
     edits: [
       {
@@ -212,7 +212,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V8',
-    bug: 'a key that is known from a far epoch counts as known in the near one',
+    bug: 'a key that is known from timestamps of a far epoch counts as known in the near one, too',
     law: 'no window over its limit, from whichever epoch timestamps come',
     features: ['timestamps', 'strangeTimes', 'idleness'],
     edits: [
@@ -225,7 +225,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V9',
-    bug: 'a user that leaves a far epoch is forgotten as if it had never been there',
+    bug: 'a user whose timestamps leave a far epoch is forgotten at once, as if it had never been there',
     law: 'no window over its limit in the time of the caller',
     edits: [
       {
@@ -237,7 +237,7 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V10',
-    bug: 'a rule that was dropped, and comes back, begins as if it had never granted anything',
+    bug: 'a rule that was dropped and comes back begins as if it had never granted anything',
     law: 'no window over its limit for late timestamps',
     edits: [
       {
@@ -253,8 +253,8 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'V11',
-    bug: 'a snapshot does not tell from when on nothing counts of what dropped rules granted',
-    law: 'states found by lookups are those that the log leads to',
+    bug: 'a snapshot forgets until when grants of dropped rules count',
+    law: 'the state is the one that the log leads to',
     edits: [
       {
         in: 'StateWriter.#body',
@@ -269,8 +269,8 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'P6',
-    bug: 'refunds wait without a bound of their own',
-    law: 'who finds a queue full is refused',
+    bug: 'waiting refunds have no bound of their own',
+    law: 'a request that finds a queue full is refused',
     edits: [{ in: 'Waiters.isFullFor', find: "ask === 'refund' &&", replace: 'false &&' }],
     unitTest: {
       file: 'partition/refunds.test.ts',
@@ -279,39 +279,39 @@ export const MEMORY: readonly Mutant[] = [
   },
   {
     id: 'P7',
-    bug: 'a turn applies as many entries of refunds as are committed',
-    law: 'no turn works longer than a slice',
+    bug: 'one turn applies all committed refunds, however many',
+    law: 'no turn takes longer than its slice',
     edits: [{ in: 'applyCommitted', find: 'if (slow !== -1) entries.splice(slow + 1);', replace: '' }],
     unitTest: {
       file: 'raft/driver/group-commit.test.ts',
-      why: 'time in the simulator does not pass by working',
+      why: 'in the simulator work takes no time',
     },
   },
   {
     id: 'X19',
-    bug: 'what operators say finds no room where requests have taken all of it',
+    bug: 'changes by operators find no room once requests have taken all of it',
     law: 'operators have room of their own',
     edits: [
       { in: 'StateSize.hasRoomForOperators', find: '2 * Math.floor(capBytes / RESERVE_PARTS)', replace: '0' },
     ],
     unitTest: {
       file: 'limiter/capacity.test.ts',
-      why: 'a world must be filled by requests, and then be told of a key that has no record',
+      why: 'requests would have to fill a world, and an operator then set a key that has no record',
     },
   },
   {
     id: 'X20',
-    bug: 'a partition that nobody asks any more remembers its last keys for good',
-    law: 'a cluster at rest gives back what it remembers of idle keys',
+    bug: 'a partition that gets no requests any more keeps its last keys for ever',
+    law: 'a cluster at rest frees the memory of idle keys',
     edits: [{ in: 'CapacityWatch.tick', find: 'this.#searchIdle();', replace: '' }],
     unitTest: {
       file: 'partition/capacity-watch.test.ts',
-      why: 'no law of the simulator says how long idle keys may be remembered where there is room',
+      why: 'no law of the simulator says how long idle keys may be kept where there is room',
     },
   },
   {
     id: 'X21',
-    bug: 'a leader wakes its group for sweeps though all keys are live',
+    bug: 'a leader wakes its group for sweeps though all keys are in use',
     law: 'a cluster at rest stays at rest',
     edits: [
       { in: 'IdleSweeps.#surveyed', find: 'if (worthMillis > nowMillis) return;', replace: '' },

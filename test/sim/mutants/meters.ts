@@ -1,17 +1,17 @@
-/** Mutants: what meters other than the log count, and for how long. */
+/** Mutants: all meters except the sliding log: what they count, and for how long. */
 import type { Mutant } from './mutant.ts';
 
 export const METERS: readonly Mutant[] = [
   {
     id: 'B1',
-    bug: 'a grant counts as made at the granule before it, not at the next',
+    bug: 'the time of a grant is rounded down to its granule, not up to the next',
     law: 'no window over its limit in log time',
     edits: [{ in: 'stampOf', find: 't - since + granularityMillis', replace: 't - since' }],
   },
   {
     id: 'B2',
-    bug: 'requests are judged at the stamp of the newest grant, though that is still to come',
-    law: 'a denial has a reason: time is that of the request',
+    bug: 'requests are judged at the time of the newest grant, even if that is still ahead',
+    law: 'a denial has a reason: a request is judged at its own time',
     edits: [
       {
         in: 'GranularLogs.grant',
@@ -22,7 +22,7 @@ export const METERS: readonly Mutant[] = [
   },
   {
     id: 'B3',
-    bug: 'a snapshot does not bring back what is in a bucket: it is as good as full again',
+    bug: 'a snapshot does not restore the level of a bucket, so the bucket is as good as full again',
     law: 'replicas are equal, and no burst comes back before its time',
     edits: [
       {
@@ -47,8 +47,8 @@ export const METERS: readonly Mutant[] = [
   },
   {
     id: 'B5',
-    bug: 'the counter of the window before is dropped as soon as that is over',
-    law: 'what a rolling window still reaches counts',
+    bug: 'a sliding counter drops the count of the previous window as soon as the next one begins',
+    law: 'grants that a rolling window still reaches count',
     edits: [
       {
         in: 'SlidingCounters.#open',
@@ -59,7 +59,7 @@ export const METERS: readonly Mutant[] = [
   },
   {
     id: 'B6',
-    bug: 'a part of a token that has not flowed in yet is given out',
+    bug: 'a fraction of a token that has not flowed in yet is given out',
     law: 'no more than the burst and what flowed in, in log time',
     edits: [
       {
@@ -83,13 +83,13 @@ export const METERS: readonly Mutant[] = [
   },
   {
     id: 'B8',
-    bug: 'a rule that changes its meter forgets what it granted',
-    law: 'what was granted counts until it is out',
+    bug: 'a rule that changes its meter forgets its grants',
+    law: 'a grant counts until it expires',
     edits: [{ in: 'Judgement.judgeKey', find: 'keys.retired.length > 0', replace: 'false' }],
   },
   {
     id: 'B9',
-    bug: 'a key of a bucket is forgotten after a window, though more than that is in it',
+    bug: 'a key of a bucket is forgotten after one window, though its level takes longer to drain',
     law: 'no more than the burst and what flowed in, in log time',
     edits: [
       {
@@ -100,13 +100,13 @@ export const METERS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/meters.test.ts',
-      why: 'a key is kept as long as a full bucket takes to be empty, so few runs forget one that tells the difference',
+      why: 'a key is kept as long as a full bucket takes to drain, so few runs forget one whose level still matters',
     },
   },
   {
     id: 'B10',
-    bug: 'who queues in a bucket goes on a place too early',
-    law: 'those who go on when told keep to the rate',
+    bug: 'a request that queues in a bucket goes on one place too early',
+    law: 'requests that wait as long as they are asked to keep the rate',
     edits: [
       {
         in: 'Judgement.grant',
@@ -117,7 +117,7 @@ export const METERS: readonly Mutant[] = [
   },
   {
     id: 'B11',
-    bug: 'a level that is carried over to another window is rounded down',
+    bug: 'a level that is converted to another window is rounded down',
     law: 'no more than the burst and what flowed in, in log time',
     edits: [
       {
@@ -128,12 +128,12 @@ export const METERS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/meter-histories.test.ts',
-      why: 'users who ask with and without timestamps must leave a part of a cost between two windows, which one seed in many does',
+      why: 'users with and without timestamps must leave a fraction of a cost between two windows, which happens in one of many seeds',
     },
   },
   {
     id: 'B12',
-    bug: 'a refund of a bucket gives back all of its cost, though much of it flowed out before the next grant',
+    bug: 'a refund to a bucket gives back the whole cost, though much of it drained before the next grant',
     law: 'no more than the burst and what flowed in, less what was refunded',
     edits: [
       {
@@ -144,23 +144,23 @@ export const METERS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/meter-refunds.test.ts',
-      why: 'no verdict of the simulator yet: refunds of these meters that matter are rare in its worlds',
+      why: 'the simulator has no verdict yet: refunds of these meters that matter are rare in its worlds',
     },
   },
   {
     id: 'B13',
-    bug: 'a refund goes to the meter in force, whichever counted the grant',
-    law: 'never more is given back than still counts of a grant',
+    bug: 'a refund goes to the meter in force, even if another one counted the grant',
+    law: 'a refund gives back no more than what still counts of its grant',
     edits: [{ in: 'LimiterState.#tableThatGranted', find: 'keys?.meterKind === meterKind', replace: 'true' }],
     unitTest: {
       file: 'limiter/refunds-of-meters.test.ts',
-      why: 'the meter of a rule must change between a grant and its refund, which come within a few seconds',
+      why: 'a rule must change its meter between a grant and its refund, which come within a few seconds',
     },
   },
   {
     id: 'B14',
-    bug: 'what was granted before the rule changed is given back out of what was granted later',
-    law: 'never more is given back than still counts of a grant',
+    bug: 'a refund of a grant from before a rule change is taken out of later grants',
+    law: 'a refund gives back no more than what still counts of its grant',
     edits: [{ in: 'KeyTable.refund', find: 'decidedIndex <= this.ruledIndex', replace: 'decidedIndex < 0' }],
     unitTest: {
       file: 'limiter/refunds-of-meters.test.ts',
@@ -169,19 +169,19 @@ export const METERS: readonly Mutant[] = [
   },
   {
     id: 'B15',
-    bug: 'a refund of a counter is taken from this window, though the grant is in the one before',
-    law: 'never more is given back than still counts of a grant',
+    bug: 'a refund to a sliding counter is taken from the current window, though the grant is in the previous one',
+    law: 'a refund gives back no more than what still counts of its grant',
     edits: [
       { in: 'SlidingCounters.refund', find: 'windowsAgo === 0 ? CURRENT : PREVIOUS', replace: 'CURRENT' },
     ],
     unitTest: {
       file: 'limiter/meter-refunds.test.ts',
-      why: 'no verdict of the simulator yet: refunds of these meters that matter are rare in its worlds',
+      why: 'the simulator has no verdict yet: refunds of these meters that matter are rare in its worlds',
     },
   },
   {
     id: 'B16',
-    bug: 'a fixed window gives back what was granted in one before',
+    bug: 'a fixed window gives back grants of an earlier window',
     law: 'at most the limit in an aligned window, less what was refunded',
     edits: [
       {
@@ -192,13 +192,13 @@ export const METERS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/meter-refunds.test.ts',
-      why: 'no verdict of the simulator yet: refunds of these meters that matter are rare in its worlds',
+      why: 'the simulator has no verdict yet: refunds of these meters that matter are rare in its worlds',
     },
   },
   {
     id: 'B17',
-    bug: 'others wait for what one key was granted before its rule changed its meter',
-    law: 'every answer tells what its own key must wait for',
+    bug: 'the wait that one key has because of an earlier meter is given to the next key, too',
+    law: 'every answer says what its own key must wait for',
     edits: [
       {
         in: 'Judgement.judgeLimit',

@@ -1,11 +1,14 @@
-/** Mutants: request ids that other rules have another key keep: where a retry and a refund look for the grant of before. */
+/**
+ * Mutants: request ids that a change of the rules moves to another key: where a retry or a refund searches for the
+ * earlier grant.
+ */
 import type { Mutant } from './mutant.ts';
 
 export const MOVED_IDS: readonly Mutant[] = [
   {
     id: 'A41',
-    bug: 'a retry whose id the rules of before had another key keep is taken for a new request',
-    law: 'a request with an id is granted once, whatever rules come and go',
+    bug: 'a retry whose id was kept under another key by earlier rules is taken for a new request',
+    law: 'a request with an id is granted once, however the rules change',
     edits: [
       {
         in: 'recallEarlier',
@@ -16,8 +19,8 @@ export const MOVED_IDS: readonly Mutant[] = [
   },
   {
     id: 'A42',
-    bug: 'a partition of older rules says that it has granted nothing, and may still do so by them',
-    law: 'a request with an id is granted once, whatever rules come and go',
+    bug: 'a partition with older rules answers that it has granted nothing, and may still grant by them',
+    law: 'a request with an id is granted once, however the rules change',
     edits: [
       {
         in: 'Partition.#reasonNotToPropose',
@@ -27,13 +30,13 @@ export const MOVED_IDS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'partition/replicated-rules.test.ts',
-      why: 'a retry must come to a node of new rules while an attempt of before is on its way to a partition that has not taken them',
+      why: 'a retry must reach a node with new rules while an earlier attempt is on its way to a partition that still has the old ones',
     },
   },
   {
     id: 'A43',
-    bug: 'a refund looks for the grant only where the rules in force have the id kept',
-    law: 'a refund finds the grant, whatever rules came since',
+    bug: 'a refund searches for the grant only where the current rules keep the id',
+    law: 'a refund finds the grant, whichever rules came since',
     edits: [
       {
         in: 'refundAs',
@@ -43,7 +46,7 @@ export const MOVED_IDS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/moved-ids-random.test.ts',
-      why: 'clients of the simulator cannot tell a grant that was not found from one that was forgotten or never made',
+      why: 'clients of the simulator cannot distinguish a grant that was not found from one that was forgotten or never made',
     },
   },
 ];

@@ -1,40 +1,44 @@
-/** What a mutant is. The lists are in the files beside this one, by area; `all.ts` has them together. */
+/** The type of a mutant. The lists of mutants are in the files beside this one, by area; `all.ts` joins them. */
 import type { Seams } from '../node-world.ts';
 import type { Feature } from '../features.ts';
 import type { FaultName, Kind } from '../kinds.ts';
 
-/** One edit by meaning: a statement, or a part of one, in a named place. Files may be renamed and lines may move. */
+/**
+ * One edit of the product. It names its place by function, not by file and line, so files may be renamed and lines may
+ * move.
+ */
 export interface Edit {
   /** A function, `Class.member` (`Class.#member`, `Class.constructor`) or a constant of a module, in any file. */
   readonly in: string;
-  /** Occurs there once; blanks, line ends and comments do not count. */
+  /** A text that occurs there exactly once. Blanks, line ends and comments do not count. */
   readonly find: string;
   readonly replace: string;
 }
 
-/** A mutant that no world of the simulator can show, for the reason given: a unit test does. */
+/** For a mutant that no world of the simulator can show: the unit test that catches it. */
 export interface UnitTest {
-  /** Below `test/`. */
+  /** Path below `test/`. */
   readonly file: string;
+  /** Why no world of the simulator can show it. */
   readonly why: string;
 }
 
 export interface Mutant {
   readonly id: string;
   readonly bug: string;
-  /** What it breaks, and so which check should see it. Those of other systems' bugs tell by themselves. */
+  /** The law that it breaks, which says which check should see it. Absent where the bug itself says so. */
   readonly law?: string;
-  /** More than one where one place alone would trip over an assertion in the next. */
+  /** More than one edit where one alone would only fail an assertion in the next place. */
   readonly edits?: readonly Edit[];
-  /** Something between a node and its surroundings instead. */
+  /** Instead of edits: something between a node and its surroundings, for example a disk that lies. */
   readonly seams?: Seams;
-  /** The script that shows it, with a crash at some boundary or none; no seed does. */
+  /** The script of crash points that shows it, with a crash at some boundary or without one. No seed shows it. */
   readonly script?: string;
-  /** The kind of world whose seeds show it, where those of all kinds together do too rarely. */
+  /** The kind of world whose seeds show it, if the kind of its area shows it too rarely. */
   readonly world?: Kind;
-  /** What the worlds have that show it; absent: what its area says (all.ts). */
+  /** The features of the worlds that show it. Absent: those of its area (all.ts). */
   readonly features?: readonly Feature[];
-  /** What breaks in those worlds; absent: what its area says. */
+  /** The faults of those worlds. Absent: those of its area. */
   readonly faults?: readonly FaultName[];
   readonly unitTest?: UnitTest;
 }

@@ -1,4 +1,4 @@
-/** A mutant that edits nothing finds nothing: every edit has its place in the sources. */
+/** A mutant whose edit has no place in the sources would test nothing, so every edit must have one. */
 import { existsSync } from 'node:fs';
 import { Script } from 'node:vm';
 import { expect, test } from 'vitest';
@@ -23,12 +23,12 @@ test('every edit of a mutant has exactly one place in the product', () => {
   expect(lost).toEqual([]);
 });
 
-test('every mutant is a program: what it makes of a module compiles, and names only fields that are there', async () => {
+test('every mutated module compiles, and names only private fields that exist', async () => {
   const broken: string[] = [];
   for (const { id, edits = [] } of MUTANTS) {
     for (const code of (await compiled(sources.edited(edits))).values()) {
       try {
-        // A script has no imports and exports; the rest of a module is one.
+        // A script must not have imports and exports, so they are removed; the rest of a module is a script.
         void new Script(code.replaceAll(/^(import\b|export [{*])[^;]*;/gm, '').replaceAll(/^export /gm, ''));
       } catch (error) {
         broken.push(`${id}: ${String(error)}`);
@@ -38,7 +38,7 @@ test('every mutant is a program: what it makes of a module compiles, and names o
   expect(broken).toEqual([]);
 });
 
-test('mutants differ by id, change something, and name tests that are there', () => {
+test('each mutant has an id of its own, changes something, and names a test that exists', () => {
   expect(new Set(MUTANTS.map(({ id }) => id)).size).toBe(MUTANTS.length);
   const idle = MUTANTS.filter(({ edits = [], seams }) => edits.length === 0 && seams === undefined);
   expect(idle.map(({ id }) => id)).toEqual([]);
@@ -46,7 +46,7 @@ test('mutants differ by id, change something, and name tests that are there', ()
   expect(tests.filter((file) => !existsSync(file))).toEqual([]);
 });
 
-test('a place is found whatever file it is in and however it is laid out, and nothing else is taken for it', () => {
+test('a place is found in any file and any layout, and nothing else is taken for it', () => {
   const some = new Sources();
   some.add(
     'a.ts',
@@ -64,7 +64,7 @@ test('a place is found whatever file it is in and however it is laid out, and no
   expect(() => edited('twice', 'LIMIT')).toThrow('2 places');
 });
 
-test('what the table remembers is read back', () => {
+test('the rows of the table can be read back', () => {
   const row = { id: 'M1', bug: 'a bug', caughtBy: 'over-grant', seed: 7 };
   const other = { ...row, id: 'X12b', seed: undefined };
   expect([...rowsOf(markdownOf(new Map([['clock', [row, other]]]))).values()]).toEqual([row, other]);

@@ -1,4 +1,4 @@
-/** A copy of the program with other code in it: what runs there is the mutant, and nothing is left of it. */
+/** A copy of the program has the code of one mutant at a time, and is removed at the end. */
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -6,11 +6,11 @@ import { describe, expect, it } from 'vitest';
 import type * as Copies from './mutated-copy.ts';
 
 const DIST = join(import.meta.dirname, '..', '..', '..', 'dist');
-/** It copies what it belongs to: the compiled program. */
+/** The compiled module, because it copies the program that it is a part of. */
 const COMPILED = pathToFileURL(join(DIST, 'test', 'sim', 'mutants', 'mutated-copy.js')).href;
 
 describe('a copy of the program', () => {
-  it('has the changed modules, all others as they are, and is gone when it is removed', async () => {
+  it('has the changed modules, has all others unchanged, and can be removed', async () => {
     const { MutatedCopy } = (await import(COMPILED)) as typeof Copies;
     const copy = await MutatedCopy.make();
     const root = join(dirname(copy.child), '..', '..', '..');

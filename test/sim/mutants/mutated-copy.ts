@@ -1,6 +1,7 @@
 /**
- * A copy of the compiled program with other code in the place of some modules, to be run by a process of its own. Hooks of the
- * module loader would do without a copy, and cost each process as much as a seed. A copy costs as much again: one serves many mutants.
+ * A copy of the compiled program in which some modules are replaced, to be run by a process of its own. Hooks of the
+ * module loader would need no copy, but they cost each process as much as a seed. A copy costs as much, but one copy
+ * serves many mutants.
  */
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +19,7 @@ function isNeeded(path: string): boolean {
 
 export class MutatedCopy {
   readonly #directory: string;
-  /** Modules that are not what they are in the program. */
+  /** The modules that differ from the program now. */
   #changed: readonly string[] = [];
 
   private constructor(directory: string) {
@@ -39,9 +40,9 @@ export class MutatedCopy {
   }
 
   /**
-   * All other modules are those of the program again.
+   * Replaces these modules, and restores all others that were replaced before.
    *
-   * @param modules their code by path below `dist`, like `raft/log.js`
+   * @param modules the code of each by its path below `dist`, like `raft/log.js`
    */
   async change(modules: ReadonlyMap<string, string>): Promise<void> {
     for (const path of this.#changed) await cp(join(DIST, path), this.#path(path));

@@ -1,11 +1,11 @@
-/** Mutants: which node should hold which partition. */
+/** Mutants: which nodes hold which partition. */
 import type { Mutant } from './mutant.ts';
 
 export const PLACEMENT: readonly Mutant[] = [
   {
     id: 'PL1',
-    bug: 'a node that joins takes one replica more than its share',
-    law: 'no more moves than a change of the nodes asks for',
+    bug: 'a node that joins takes one replica more than it should',
+    law: 'a change of the nodes causes no more moves than needed',
     edits: [
       {
         in: 'placeCopies',
@@ -21,8 +21,8 @@ export const PLACEMENT: readonly Mutant[] = [
   },
   {
     id: 'PL2',
-    bug: 'a snapshot of group 0 forgets the placement: whoever reads it goes by the ring',
-    law: 'all nodes that know of a version go by the same placement',
+    bug: 'a snapshot of group 0 forgets the placement, so a node that reads it computes one from the ring',
+    law: 'all nodes that know a version use the same placement',
     edits: [
       {
         in: 'MetaGroup.restore',
@@ -39,8 +39,8 @@ export const PLACEMENT: readonly Mutant[] = [
   },
   {
     id: 'PL3',
-    bug: 'a node in the place of another is one that joins and one that leaves',
-    law: 'a replacement gets what it replaces, and nothing else moves',
+    bug: 'a replacement is handled as one node that joins and one that leaves',
+    law: 'a replacement gets the replicas of the node it replaces, and nothing else moves',
     edits: [
       {
         in: 'placementAfter',
@@ -51,8 +51,8 @@ export const PLACEMENT: readonly Mutant[] = [
   },
   {
     id: 'PL4',
-    bug: 'when a node leaves nobody looks at labels',
-    law: 'no copies share a host where there are enough, or more zones than they must',
+    bug: 'when a node leaves, labels are ignored',
+    law: 'copies share no host where there are enough hosts, and no more zones than they must',
     edits: [
       {
         in: 'placementAfter',
@@ -63,8 +63,8 @@ export const PLACEMENT: readonly Mutant[] = [
   },
   {
     id: 'PL5',
-    bug: 'a zone counts for a host',
-    law: 'no copies share a host where there are enough, or more zones than they must',
+    bug: 'nodes in one zone count as nodes on one host',
+    law: 'copies share no host where there are enough hosts, and no more zones than they must',
     edits: [
       {
         in: 'Topology.closeness',
@@ -75,8 +75,8 @@ export const PLACEMENT: readonly Mutant[] = [
   },
   {
     id: 'PL6',
-    bug: 'a replacement is thought to stand where the node stood that it replaces',
-    law: 'no copies share a host where there are enough, or more zones than they must',
+    bug: 'a replacement is placed as if it had the labels of the node that it replaces',
+    law: 'copies share no host where there are enough hosts, and no more zones than they must',
     edits: [
       {
         in: 'placementAfter',

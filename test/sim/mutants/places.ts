@@ -1,6 +1,6 @@
 /**
- * Finds the place of an edit in the sources of the product, and says what a module looks like after it. A place is
- * looked up by its name in all files; an edit that has none, or two, is an error.
+ * Finds the place of an edit in the sources of the product, and returns the edited text of the module. A place is found
+ * by its name in all files. An edit with no place, or with two, is an error.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { parseSync, transformWithOxc } from 'vite';
 import type { Edit } from './mutant.ts';
 
 const FOLDERS = ['raft', 'src', 'storage'];
-/** Of the repository, wherever this runs: compiled or not. */
+/** The root of the repository, whether this file runs compiled or not. */
 const ROOT = fileURLToPath(
   new URL(import.meta.url.includes('/dist/test/') ? '../../../..' : '../../..', import.meta.url),
 );
@@ -23,7 +23,7 @@ interface Place extends Span {
   readonly file: string;
 }
 
-/** As much of the syntax tree as is looked at. */
+/** The parts of the syntax tree that are read here. */
 interface Node extends Span {
   readonly type: string;
   readonly declaration?: Node | null;
@@ -34,7 +34,7 @@ interface Node extends Span {
 }
 
 export class Sources {
-  /** By path in the repository, like `raft/log.ts`. */
+  /** The text of each file by its path in the repository, like `raft/log.ts`. */
   readonly #texts = new Map<string, string>();
   readonly #comments = new Map<string, readonly Span[]>();
   readonly #places = new Map<string, Place[]>();
@@ -116,11 +116,11 @@ export class Sources {
     return offsets;
   }
 
-  /** The files that change, and what is in them then. */
+  /** The files that change, with their text after the edits. */
   edited(edits: readonly Edit[]): Map<string, string> {
     const places = edits.map((edit) => ({ ...this.locate(edit), replace: edit.replace }));
     const texts = new Map<string, string>();
-    // From the end, so that offsets before stay what they are.
+    // From the end, so that earlier offsets stay valid.
     for (const { file, start, end, replace } of places.sort((a, b) => b.start - a.start)) {
       const text = texts.get(file) ?? this.#texts.get(file) ?? '';
       texts.set(file, text.slice(0, start) + replace + text.slice(end));
@@ -129,7 +129,7 @@ export class Sources {
   }
 }
 
-/** The same as the compiled modules of `dist`, like `raft/log.js`. */
+/** The same files compiled, by their path in `dist`, like `raft/log.js`. */
 export async function compiled(texts: ReadonlyMap<string, string>): Promise<Map<string, string>> {
   const modules = new Map<string, string>();
   for (const [file, text] of texts) {

@@ -1,15 +1,15 @@
-/** Mutants: the log, its commit index, elections and offices. */
+/** Mutants: the log, its commit index, elections and leadership. */
 import type { Mutant } from './mutant.ts';
 
 export const RAFT: readonly Mutant[] = [
   {
     id: 'M3',
-    bug: 'entries of earlier terms are committed by counting',
+    bug: 'entries of earlier terms are committed by counting replicas',
     edits: [{ in: 'advanceCommit', find: '|| state.log.termAt(index) !== state.term)', replace: ')' }],
   },
   {
     id: 'M4',
-    bug: 'a new leader commits no no-op',
+    bug: 'a new leader appends no no-op',
     edits: [
       {
         in: 'takeLeadership',
@@ -20,7 +20,7 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'M7',
-    bug: 'a late, short append truncates although it matches',
+    bug: 'a late, short append truncates a log that it matches',
     edits: [
       {
         in: 'RaftLog.maybeAppend',
@@ -32,7 +32,7 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'M9',
-    bug: 'granted before the entry is committed',
+    bug: 'a request is granted before its entry is committed',
     edits: [
       {
         in: 'Waiters.proposed',
@@ -55,7 +55,7 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'X1',
-    bug: 'votes go to logs that are behind',
+    bug: 'voters elect candidates whose logs are behind',
     world: 'short-reigns',
     edits: [
       {
@@ -67,7 +67,7 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'X2',
-    bug: 'a heartbeat commits what the peer may not hold',
+    bug: 'a heartbeat commits entries that the peer may not hold',
     edits: [
       {
         in: 'sendHeartbeat',
@@ -78,13 +78,13 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'X4',
-    bug: 'the vote is forgotten within a term',
+    bug: 'a node forgets its vote within the term',
     edits: [{ in: 'CoreState.#enterTerm', find: 'if (term !== this.term) {', replace: '{' }],
   },
   {
     id: 'L1',
-    bug: 'an append that matches is acknowledged up to the end of the own log',
-    law: 'what is acknowledged agrees with the leader',
+    bug: 'a follower acknowledges its whole log for an append that matches only a part of it',
+    law: 'acknowledged entries agree with those of the leader',
     edits: [
       {
         in: 'RaftLog.maybeAppend',
@@ -94,12 +94,12 @@ export const RAFT: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/commit.test.ts',
-      why: 'a leader goes back no further than to the last entry that both have (conflict hints), so no append that it sends merely matches a log that ends otherwise',
+      why: 'a leader goes back no further than to the last entry that both logs have (conflict hints), so none of its appends merely matches a log that ends otherwise',
     },
   },
   {
     id: 'L2',
-    bug: 'an append commits what it did not compare',
+    bug: 'an append commits entries that it did not compare',
     law: 'committed entries are equal everywhere',
     edits: [
       {
@@ -110,13 +110,13 @@ export const RAFT: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/commit.test.ts',
-      why: 'a leader goes back no further than to the last entry that both have (conflict hints), so no append that it sends merely matches a log that ends otherwise',
+      why: 'a leader goes back no further than to the last entry that both logs have (conflict hints), so none of its appends merely matches a log that ends otherwise',
     },
   },
   {
     id: 'L3',
-    bug: 'a late append is acknowledged to its own end, unseen',
-    law: 'what is acknowledged is held',
+    bug: 'a late append is acknowledged up to its end without a comparison',
+    law: 'a follower holds the entries that it acknowledges',
     edits: [
       {
         in: 'handleAppend',
@@ -128,13 +128,13 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L4',
-    bug: 'only logs that are longer get votes, not equal ones',
+    bug: 'a candidate gets votes only if its log is longer, not if it is equal',
     law: 'a quorum makes progress',
     edits: [{ in: 'RaftLog.isUpToDate', find: 'lastIndex >= own.index', replace: 'lastIndex > own.index' }],
   },
   {
     id: 'L5',
-    bug: 'a half is taken for a majority',
+    bug: 'half of the voters count as a majority',
     law: 'at every election a majority of disks holds the vote; what is committed is on a majority of disks',
     edits: [
       { in: 'quorumSize', find: 'Math.floor(voterCount / 2) + 1', replace: 'Math.ceil(voterCount / 2)' },
@@ -142,7 +142,7 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L6',
-    bug: 'an election is won by the new voters alone',
+    bug: 'the new voters alone decide an election',
     law: 'at every election a majority of both halves holds the vote',
     world: 'far-behind',
     faults: ['crashLeader', 'isolateLeader', 'pauseLeader'],
@@ -156,19 +156,19 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L7',
-    bug: 'refusals count as votes',
+    bug: 'refused votes count as votes',
     law: 'at every election a majority of disks holds the vote',
     edits: [{ in: 'voteResult', find: 'else if (vote) granted += 1;', replace: 'else granted += 1;' }],
   },
   {
     id: 'L8',
-    bug: 'answers to the question before an election count as votes in it',
+    bug: 'pre-votes count as votes in the election that follows',
     law: 'at every election a majority of disks holds the vote',
     edits: [{ in: 'CoreState.#enterTerm', find: 'this.votes.clear();', replace: '' }],
   },
   {
     id: 'L9',
-    bug: 'a voter votes again in the same term',
+    bug: 'a voter votes twice in one term',
     law: 'one leader per term; a vote that was promised stays',
     edits: [
       {
@@ -185,7 +185,7 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L10',
-    bug: 'a commit index that is told is believed at whatever term the own entry has',
+    bug: 'a follower believes a commit index though its own entry there is of another term',
     law: 'committed entries are equal everywhere',
     edits: [
       {
@@ -199,7 +199,7 @@ export const RAFT: readonly Mutant[] = [
     id: 'L11',
     bug: 'a leader counts its own entries before they are on its disk',
     faults: ['slowDisk', 'crashLeader', 'huntLeaders'],
-    law: 'what is committed is on a quorum of disks',
+    law: 'committed entries are on a quorum of disks',
     edits: [{ in: 'ownLogIsStable', find: 'state.log.stable', replace: 'state.log.lastIndex' }],
   },
   {
@@ -216,8 +216,8 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L14',
-    bug: 'configurations that were overwritten are still in the list',
-    law: 'entries are what the log holds',
+    bug: 'configurations that were overwritten stay in the list',
+    law: 'the configurations are those in the log',
     world: 'far-behind',
     edits: [
       {
@@ -229,8 +229,8 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L15',
-    bug: 'a replica campaigns with a change committed that it has not applied',
-    law: 'votes are asked of those that decide',
+    bug: 'a replica campaigns though it has not applied a committed change of members',
+    law: 'a candidate asks the voters that decide',
     world: 'far-behind',
     edits: [
       {
@@ -242,7 +242,7 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L16',
-    bug: 'a leader that lost its office keeps what it had uncommitted on its account',
+    bug: 'a leader that was deposed and leads again still counts its old uncommitted bytes',
     features: ['smallLogs'],
     faults: ['isolateLeader', 'pauseLeader'],
     law: 'in health every request is decided',
@@ -261,7 +261,7 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L17',
-    bug: 'the window to a peer is never given back',
+    bug: 'the window of unacknowledged appends to a peer never opens again',
     law: 'a quorum makes progress',
     edits: [
       { in: 'Progress.freeInflight', find: 'this.#inflightBytes -= oldest.bytes;', replace: '' },
@@ -275,20 +275,20 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L18',
-    bug: 'a replica that installs a snapshot campaigns by a log it does not hold',
+    bug: 'a replica that is installing a snapshot campaigns with a log that it does not hold',
     law: 'votes go to logs that are on disk',
     edits: [
       { in: 'mayCampaign', find: 'return state.pendingInstall === undefined && !', replace: 'return !' },
     ],
     unitTest: {
       file: 'raft/snapshot.test.ts',
-      why: 'who needs a snapshot has a log that nobody votes for: only one that waits for its disk for a whole election, while a majority is behind it, could win',
+      why: 'a replica that needs a snapshot has a log that nobody votes for: only one that waits for its disk for a whole election, while a majority is behind it, could win',
     },
   },
   {
     id: 'H5',
     bug: 'grants of a stale pre-vote are counted',
-    law: 'who campaigns was told by a majority that it could win in that term',
+    law: 'a node campaigns only after a majority said that it could win in that term',
     world: 'short-reigns',
     edits: [
       {
@@ -300,14 +300,14 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'H5b',
-    bug: 'grants of an earlier candidacy are counted in the next',
-    law: 'who leads has votes of a majority on disk',
+    bug: 'votes of an earlier candidacy are counted in the next',
+    law: 'a leader has the votes of a majority on disk',
     edits: [{ in: 'CoreState.#enterTerm', find: 'this.votes.clear();', replace: '' }],
   },
   {
     id: 'L19',
-    bug: 'a leader stays in office by the word of a follower that takes none of its snapshots',
-    law: 'the quorum gets on',
+    bug: 'a leader keeps leading because of the answers of a follower that refuses all its snapshots',
+    law: 'a quorum makes progress',
     edits: [{ in: 'tickLeader', find: '&& !isLeftBehind(voter)', replace: '' }],
     unitTest: {
       file: 'raft/check-quorum.test.ts',
@@ -316,18 +316,18 @@ export const RAFT: readonly Mutant[] = [
   },
   {
     id: 'L20',
-    bug: 'snapshots that broke on their way are taken for refused',
-    law: 'a leader that a quorum answers stays',
+    bug: 'snapshots that were cut off on their way are taken for refused',
+    law: 'a leader that a quorum answers keeps leading',
     edits: [{ in: 'snapshotDone', find: "fate === 'refused'", replace: 'true' }],
     unitTest: {
       file: 'raft/check-quorum.test.ts',
-      why: 'a group whose leader steps down too often gets on all the same',
+      why: 'a group whose leader steps down too often still makes progress',
     },
   },
   {
     id: 'L21',
     bug: 'a peer that is slow to take a snapshot is taken for one that refuses it',
-    law: 'a leader that a quorum answers stays',
+    law: 'a leader that a quorum answers keeps leading',
     edits: [
       {
         in: 'OutgoingSnapshots.tick',
@@ -337,7 +337,7 @@ export const RAFT: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/outgoing-snapshots.test.ts',
-      why: 'a group whose leader steps down too often gets on all the same',
+      why: 'a group whose leader steps down too often still makes progress',
     },
   },
 ];

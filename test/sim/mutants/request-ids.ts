@@ -1,4 +1,4 @@
-/** Mutants: request ids: what is remembered under them, for how long, and what a repeated request is told. */
+/** Mutants: request ids: what is remembered under them, for how long, and how a repeated request is answered. */
 import type { Mutant } from './mutant.ts';
 
 export const REQUEST_IDS: readonly Mutant[] = [
@@ -15,7 +15,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'X12',
-    bug: 'a remembered request id is answered whatever is asked under it',
+    bug: 'a remembered request id is answered even if the request is a different one',
     edits: [
       {
         in: 'conflictBetween',
@@ -26,7 +26,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'X12c',
-    bug: 'another request under the id of one in flight joins it',
+    bug: 'a different request with the id of one in flight joins it',
     edits: [
       {
         in: 'Waiters.maybeJoin',
@@ -45,7 +45,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q2',
-    bug: 'how long a request id is remembered counts from the timestamp of the caller',
+    bug: 'the time for which a request id is remembered counts from the timestamp of the caller',
     law: 'while a grant is remembered its request gets the same receipt',
     edits: [
       {
@@ -57,15 +57,15 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q3',
-    bug: 'request ids of all users are one',
-    law: 'a request id is one of its user',
+    bug: 'all users share their request ids',
+    law: 'a request id belongs to its user',
     edits: [
       { in: 'RequestKey.set', find: 'this.text.append(userId)', replace: "this.text.append('anybody')" },
     ],
   },
   {
     id: 'Q4',
-    bug: 'of a request id that was granted twice the older grant is found',
+    bug: 'the older grant is found under a request id that was granted twice',
     law: 'while a grant is remembered its request gets the same receipt',
     edits: [
       {
@@ -77,13 +77,13 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q5',
-    bug: 'the receipt of a repeated request names the first place of its entry',
+    bug: 'the receipt of a repeated request names the first position in its entry',
     law: 'a repeated request gets the identical answer',
     edits: [{ in: 'GrantView.record', find: 'decided.position ?? 0', replace: '0' }],
   },
   {
     id: 'Q6',
-    bug: 'a repeated request is told another wait',
+    bug: 'a repeated request is answered with another wait',
     law: 'a repeated request gets the identical answer',
     edits: [
       {
@@ -95,8 +95,8 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q7',
-    bug: 'another timestamp under a request id is taken for a retry',
-    law: 'another request under the id is refused',
+    bug: 'a request that differs only in its timestamp is taken for a retry',
+    law: 'a different request under the id is refused',
     edits: [
       {
         in: 'conflictBetween',
@@ -107,14 +107,14 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q8',
-    bug: 'a retry without a rule is taken for another request',
+    bug: 'a retry without a rule is taken for a different request',
     law: 'a retry is no conflict',
     edits: [{ in: 'GrantView.record', find: 'if (asked.ruleId !== DEFAULT_RULE)', replace: '' }],
   },
   {
     id: 'Q9',
     bug: 'retries join attempts that were answered long ago',
-    law: 'every request is answered before its deadline, in health decided',
+    law: 'every request is answered before its deadline; in health it is decided',
     edits: [
       {
         in: 'RetryIndex.delete',
@@ -125,7 +125,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q10',
-    bug: 'a retry is judged by the rules of today before the log is asked what it was granted',
+    bug: 'a retry is checked against the current rules before the log is asked what it granted',
     law: 'a repeated request gets the identical answer',
     edits: [
       {
@@ -136,12 +136,12 @@ export const REQUEST_IDS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'partition/retries.test.ts',
-      why: 'clients of the simulator do not tell a rule that left from one that they never had: both are refused as invalid',
+      why: 'clients of the simulator do not distinguish a rule that was removed from one that never existed: both are refused as invalid',
     },
   },
   {
     id: 'Q11',
-    bug: 'request ids leave the memory at their last millisecond, though they still count',
+    bug: 'request ids are dropped in their last millisecond, in which they still count',
     law: 'while a grant is remembered its request gets the same receipt',
     edits: [
       {
@@ -153,7 +153,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'N2',
-    bug: 'a repeated request id is told less than the first was',
+    bug: 'the answer to a repeated request id says that nothing remains',
     law: 'a repeated id gets the identical answer',
     edits: [
       {
@@ -165,8 +165,8 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q20',
-    bug: 'a refund that is repeated takes the cost back once more',
-    law: 'what was granted minus what was refunded is at most the limit',
+    bug: 'a repeated refund gives the cost back once more',
+    law: 'grants minus refunds are at most the limit',
     edits: [{ in: 'LimiterState.refund', find: 'if (grant.isRefunded) return grant;', replace: '' }],
   },
   {
@@ -183,7 +183,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q22',
-    bug: 'a snapshot shows refunds that came while it was written',
+    bug: 'a snapshot contains refunds that came while it was written',
     law: 'a snapshot is the state at its index',
     edits: [{ in: 'CapturedMemory.open', find: 'this.#isRefundedSince(this.#next)', replace: 'false' }],
     unitTest: {
@@ -193,23 +193,23 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q23',
-    bug: 'a retry of what was refunded gets its old grant',
-    law: 'what was refunded is granted to nobody',
+    bug: 'a retry of a refunded request gets its old grant',
+    law: 'a refunded grant is given to nobody',
     edits: [{ in: 'Judgement.answer', find: '&& !grant.isRefunded', replace: '' }],
   },
   {
     id: 'Q25',
-    bug: 'a retry joins an attempt that is in the log, and may be refunded there by another leader',
-    law: 'what was refunded is granted to nobody who asks later',
+    bug: 'a retry joins an attempt that is already in the log, where another leader may refund it',
+    law: 'a refunded grant is given to no later request',
     edits: [{ in: 'Waiters.takeBatch', find: 'this.#retryIndex.delete(waiter);', replace: '' }],
     unitTest: {
       file: 'partition/refunds.test.ts',
-      why: 'the entry must be committed elsewhere, refunded and answered there, and heard of here only after the retry came',
+      why: 'another leader must commit the entry, refund it and answer, and this node must hear of it only after the retry came',
     },
   },
   {
     id: 'Q26',
-    bug: 'the refund of the newest grant turns the time of its key back to the grant before, also to before group time',
+    bug: 'the refund of the newest grant sets the time of its key back to the grant before, even to before group time',
     law: 'no window over its limit in the time of callers',
     edits: [
       {
@@ -221,13 +221,13 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q30',
-    bug: 'a stamp ahead of group time holds its key also when it was given back',
+    bug: 'a refunded grant with a stamp ahead of group time still holds its key back',
     law: 'a denied request leaves no trace',
     edits: [{ in: 'SlidingLogs.refund', find: 'Math.min(timeMillis, nowMillis)', replace: 'timeMillis' }],
   },
   {
     id: 'Q33',
-    bug: 'a grant ahead of group time forgets what counts again when it is taken back',
+    bug: 'a grant ahead of group time makes its key forget grants that count again after a refund',
     law: 'no window over its limit in group time',
     edits: [
       {
@@ -239,8 +239,8 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q34',
-    bug: 'a run of which nothing is left stays',
-    law: 'what is granted and given back takes no room',
+    bug: 'a run of grants that was refunded completely still takes room',
+    law: 'a refunded grant takes no room',
     edits: [
       {
         in: 'SlidingLogs.refund',
@@ -254,7 +254,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q31',
-    bug: "a caller's timestamp of 0 is remembered as none, so its retry is taken for another request",
+    bug: 'a timestamp of 0 is remembered as none, so its retry is taken for a different request',
     law: 'a retry gets the answer of its grant',
     edits: [
       {
@@ -265,13 +265,13 @@ export const REQUEST_IDS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/request-ids.test.ts',
-      why: 'no caller of the simulator says 0',
+      why: 'no caller of the simulator uses a timestamp of 0',
     },
   },
   {
     id: 'Q32',
-    bug: 'a described request under the id of one with another cost gets the grant of that',
-    law: 'whatever is granted is charged',
+    bug: 'a request with descriptors gets the grant of one with the same id and another cost',
+    law: 'every grant is charged',
     edits: [
       {
         in: 'askedDigest',
@@ -281,7 +281,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/matched-requests.test.ts',
-      why: 'an id that is used again there comes with descriptors that are drawn anew, hardly ever with the same ones and another cost',
+      why: 'an id that is used again comes with newly drawn descriptors, hardly ever with the same ones and another cost',
     },
   },
 ];

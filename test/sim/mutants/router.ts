@@ -1,10 +1,10 @@
-/** Mutants: from the door to the leader and back. */
+/** Mutants: the way of a request from the listener to the leader, and of the answer back. */
 import type { Mutant } from './mutant.ts';
 
 export const ROUTER: readonly Mutant[] = [
   {
     id: 'M14',
-    bug: 'an unknown outcome is reported as certainly nothing',
+    bug: 'a request with an unknown outcome is reported as certainly not proposed',
     edits: [
       {
         in: 'LOST',
@@ -15,7 +15,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'M14b',
-    bug: 'a deadline is reported as certainly nothing',
+    bug: 'a request that missed its deadline is reported as certainly not proposed',
     edits: [
       {
         in: 'OpenRequest.overdue',
@@ -26,24 +26,24 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'X8',
-    bug: 'waiters are forgotten when leadership is lost',
+    bug: 'waiting requests are forgotten when leadership is lost',
     edits: [{ in: 'Router.tick', find: 'this.#expire(this.#init.monotonicMillis());', replace: '' }],
   },
   {
     id: 'X9',
-    bug: 'a router asks a silent node for ever',
+    bug: 'a router goes on asking a silent node for ever',
     edits: [{ in: 'FailureDetector.tick', find: 'known.isSuspected = true;', replace: 'continue;' }],
   },
   {
     id: 'R1',
-    bug: 'the age of a request at the door does not count',
+    bug: 'the time that a request waited at its listener does not count',
     edits: [
       { in: 'Router.ask', find: 'this.#init.listenerMillis() +', replace: 'this.#init.monotonicMillis() +' },
     ],
   },
   {
     id: 'R2',
-    bug: 'late answers pass',
+    bug: 'late answers are passed on',
     edits: [
       {
         in: 'OpenRequest.verdictOn',
@@ -54,7 +54,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'R3',
-    bug: 'nobody believes a hint',
+    bug: 'hints about the leader are ignored',
     edits: [
       {
         in: 'Router.#learn',
@@ -65,7 +65,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'R4',
-    bug: 'the search for a leader begins with the same candidate again and again',
+    bug: 'the search for a leader always begins with the same candidate',
     edits: [
       {
         in: 'LeaderSearch.next',
@@ -76,7 +76,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'R5',
-    bug: 'whoever does not lead passes a request on, however often it was passed on',
+    bug: 'a node that does not lead passes a request on, however often it was passed on before',
     edits: [
       {
         in: 'Forwarder.receiveRequests',
@@ -92,7 +92,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'R6',
-    bug: 'nobody passes a request on',
+    bug: 'no node passes a request on',
     edits: [
       {
         in: 'Forwarder.receiveRequests',
@@ -103,7 +103,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'R7',
-    bug: 'all requests that wait ask for their leader, not one for all',
+    bug: 'every waiting request searches for its leader, not one for all',
     edits: [
       {
         in: 'Router.#advance',
@@ -114,7 +114,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'R8',
-    bug: 'a node that stops hands nothing over',
+    bug: 'a node that stops hands no group over',
     edits: [
       {
         in: 'Departure.#handOver',
@@ -125,7 +125,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'R9',
-    bug: 'a node that stops does not answer what it has',
+    bug: 'a node that stops does not answer the requests that it has',
     edits: [
       {
         in: 'NodeCore.isIdle',
@@ -147,7 +147,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'R11',
-    bug: 'a leader is not found by what it refuses for want of room',
+    bug: 'a leader that refuses for want of room is not recognised as the leader',
     edits: [
       {
         in: 'Router.#learn',
@@ -157,19 +157,19 @@ export const ROUTER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/search.test.ts',
-      why: 'one by one requests are refused a little later, and nobody owes them anything sooner',
+      why: 'the requests are refused one by one a little later, and no law asks for an earlier answer',
     },
   },
   {
     id: 'T1',
-    bug: 'what was refused at its deadline is still sent',
+    bug: 'a request that was refused at its deadline is still sent',
     features: ['shortDeadlines'],
-    law: 'nodes ask only for what a client waits for',
+    law: 'nodes send only requests that a client still waits for',
     edits: [{ in: 'Router.#release', find: 'if (open.isSettled) continue;', replace: '' }],
   },
   {
     id: 'T2',
-    bug: 'an answer after the deadline is one more answer',
+    bug: 'an answer after the deadline is passed on as a second answer',
     law: 'every request is answered once',
     edits: [
       { in: 'Router.#answered', find: 'if (!open.isSettled) this.#conclude', replace: 'this.#conclude' },
@@ -177,8 +177,8 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'T3',
-    bug: 'a conflict is told though the request itself may have the id',
-    law: 'nothing is charged that was told to be in conflict',
+    bug: 'a conflict is reported though the request itself may hold the id',
+    law: 'a request reported as a conflict is not charged',
     edits: [{ in: 'OpenRequest.verdictOn', find: 'this.#isLost = true;', replace: '' }],
     unitTest: {
       file: 'router/outcomes.test.ts',
@@ -187,7 +187,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'T4',
-    bug: 'a request without an id is repeated after an unknown outcome',
+    bug: 'a request without an id is sent again after an unknown outcome',
     law: 'requests without an id are in the log at most as often as they were attempted',
     edits: [
       {
@@ -199,19 +199,19 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'T5',
-    bug: 'a request without an id is asked elsewhere when its node is silent',
+    bug: 'a request without an id is sent to another node when its node is silent',
     law: 'requests without an id are in the log at most as often as they were attempted',
     edits: [{ in: 'Router.peerSuspected', find: '|| !open.isRepeatable', replace: '' }],
   },
   {
     id: 'T6',
-    bug: 'what went astray at a silent node is not counted',
-    law: 'nothing is charged that was told to be denied',
+    bug: 'a request that may have reached a silent node is not counted as sent there',
+    law: 'a request reported as denied is not charged',
     edits: [{ in: 'OpenRequest.sentAgain', find: 'this.#unansweredSends += 1;', replace: '' }],
   },
   {
     id: 'T7',
-    bug: 'old news of a leader are believed',
+    bug: 'outdated news about the leader is believed',
     law: 'a quorum makes progress',
     edits: [
       {
@@ -222,12 +222,12 @@ export const ROUTER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/router.test.ts',
-      why: 'whoever is believed, each round asks every candidate once: the leader is found a question later, and no law counts single questions',
+      why: 'each round asks every candidate once, whichever node is believed: the leader is found one question later, and no law counts single questions',
     },
   },
   {
     id: 'T8',
-    bug: 'who was asked for a leader once is never asked again',
+    bug: 'a node that was asked for the leader once is never asked again',
     law: 'a quorum makes progress',
     edits: [
       { in: 'LeaderSearch.next', find: 'this.#asked.clear();', replace: '' },
@@ -237,7 +237,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'T13',
-    bug: 'who was silent once is suspected for ever',
+    bug: 'a node that was silent once is suspected for ever',
     law: 'a quorum makes progress',
     edits: [
       { in: 'FailureDetector.heard', find: 'known.isSuspected = false;', replace: '' },
@@ -246,7 +246,7 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'T14',
-    bug: 'who left and came back is never asked again',
+    bug: 'a node that left and came back is never asked again',
     law: 'in health every request is decided',
     edits: [
       { in: 'Forwarder.peerLost', find: 'this.#leaving.delete(peer);', replace: '' },
@@ -255,10 +255,10 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'T17',
-    bug: 'a frame never sent is taken for one whose fate is unknown',
+    bug: 'a frame that was never sent is taken for one with an unknown outcome',
     features: ['farApart', 'longDeadlines', 'ids'],
     faults: ['stuckRequests', 'oneWay', 'pause'],
-    law: 'certainly nothing is said of what never left',
+    law: 'a request that was never sent is reported as certainly not proposed',
     edits: [
       {
         in: 'NOT_SENT',
@@ -269,8 +269,8 @@ export const ROUTER: readonly Mutant[] = [
   },
   {
     id: 'T18',
-    bug: 'who lost its leader asks around at once',
-    law: 'a crowd of requests without a leader asks no more than one of them would',
+    bug: 'a request that lost its leader searches at once instead of waiting for the election',
+    law: 'a crowd of requests without a leader sends no more questions than one of them would',
     edits: [
       {
         in: 'Router.#hearsSoon',
@@ -280,13 +280,13 @@ export const ROUTER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/router.test.ts',
-      why: 'asking around in vain costs messages and nothing else: the law allows for as many as a search takes',
+      why: 'searching in vain only costs messages: the law allows for as many as a search takes',
     },
   },
   {
     id: 'R13',
-    bug: 'a node asks itself for a partition that has moved away',
-    law: 'nobody asks itself over the network',
+    bug: 'a node sends itself requests for a partition that has moved away',
+    law: 'no node sends requests to itself over the network',
     edits: [
       {
         in: 'Router.#ask',
@@ -296,12 +296,12 @@ export const ROUTER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/search.test.ts',
-      why: 'to itself a node has no connection: what it asks there comes back unsent at once, and the next candidate is asked',
+      why: 'a node has no connection to itself: such a request comes back unsent at once, and the next candidate is asked',
     },
   },
   {
     id: 'R14',
-    bug: 'a node that had a request decided is believed to lead whatever is said of its term',
+    bug: 'a guessed leader is believed like a reported one',
     law: 'a node finds a leader that it can reach',
     edits: [
       {
@@ -312,22 +312,22 @@ export const ROUTER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/search.test.ts',
-      why: 'whoever is believed, each round asks every candidate once: the leader is found a question later, and no law counts single questions',
+      why: 'each round asks every candidate once, whichever node is believed: the leader is found one question later, and no law counts single questions',
     },
   },
   {
     id: 'R15',
-    bug: 'nobody listens to who says too late that it does not lead',
+    bug: 'a late answer whose sender says that it does not lead is ignored',
     law: 'a node finds a leader that it can reach',
     edits: [{ in: 'Calls.expire', find: 'this.#late.set(call.id, call);', replace: '' }],
     unitTest: {
       file: 'router/forwarder.test.ts',
-      why: 'paths on which answers take longer than a deadline are healed before anybody has to get on, and then whoever does not lead says so in time',
+      why: 'paths on which answers take longer than a deadline are healed before progress is demanded, and then a node that does not lead answers in time',
     },
   },
   {
     id: 'R16',
-    bug: 'a node that said long ago that it leaves, and is there, is not asked',
+    bug: 'a node that once said that it leaves is not asked again, though it is there',
     law: 'a quorum makes progress',
     edits: [
       {
@@ -338,7 +338,7 @@ export const ROUTER: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/relay.test.ts',
-      why: 'what a process said has to be read after the next one is connected, and hardly any seed has a healed leader of whom that is so',
+      why: 'a message of the old process would have to be read after the new process is connected, and hardly any seed has a healed leader like that',
     },
   },
 ];

@@ -1,11 +1,11 @@
-/** Mutants: by which version of the rules an answer says that it was decided, and who leads without any. */
+/** Mutants: the version of the rules in an answer, and leaders that have no rules. */
 import type { Mutant } from './mutant.ts';
 
 export const RULES_VERSION: readonly Mutant[] = [
   {
     id: 'RV1',
-    bug: 'a denial at once tells the rules that the log has for later instead of those in force where it was decided',
-    law: 'an answer tells the rules that decided it',
+    bug: 'a denial at once names the version of rules that are still in the log, not of those that decided it',
+    law: 'an answer names the rules that decided it',
     edits: [
       {
         in: 'QuickAnswers.rejectionOf',
@@ -17,18 +17,18 @@ export const RULES_VERSION: readonly Mutant[] = [
   },
   {
     id: 'RV3',
-    bug: 'a node that never heard of group 0 keeps a new partition to itself, which gets no rules',
-    law: 'what a majority can decide is decided',
+    bug: 'a node that never heard of group 0 goes on leading a new partition, which gets no rules',
+    law: 'a request that a majority can decide is decided',
     edits: [{ in: 'FirstRules.tick', find: "raft.avoidLeading('rulesUnknown', true);", replace: ';' }],
     unitTest: {
       file: 'node/first-rules.test.ts',
-      why: 'a cut between two of three nodes must come before group 0 has told anybody anything, and stay',
+      why: 'a cut between two of three nodes must come before group 0 has reached anybody, and stay',
     },
   },
   {
     id: 'RV2',
-    bug: 'a repeated request is told the rules of today instead of those that granted it',
-    law: 'an answer tells the rules that decided it',
+    bug: 'a repeated request names the current rules, not those that granted it',
+    law: 'an answer names the rules that decided it',
     edits: [
       {
         in: 'Judgement.answer',

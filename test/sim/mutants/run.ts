@@ -1,4 +1,4 @@
-/** Runs mutants, each in a process of its own, and says what caught it. One that did not run was not caught. */
+/** Runs mutants, each in a process of its own, and reports what caught it. A mutant that did not run was not caught. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Mutant } from './mutant.ts';
@@ -7,27 +7,28 @@ import { compiled, Sources } from './places.ts';
 
 const run = promisify(execFile);
 const VITEST = 'node_modules/vitest/vitest.mjs';
-/** On a machine that has other things to do. A mutant may make a step that never ends. */
+/** Enough for a busy machine. A limit is needed, because a mutant may make a step that never ends. */
 const SEED_MILLIS_MAX = 20_000;
 const RUN_MILLIS_MIN = 600_000;
 /**
- * Most mutants are caught in one to three worlds. V8 spends a third of so short a run on optimising code that is hardly used again, and
- * on collecting a heap that it lets grow in small steps. A run of many worlds is slower with these.
+ * Most mutants are caught in one to three worlds. V8 spends a third of so short a run on
+ * optimising code that is hardly used again, and on collecting a heap that grows in small steps. These flags avoid that;
+ * they would slow down a run of many worlds.
  */
 const SHORT_RUN = ['--interrupt-budget=1000000', '--min-semi-space-size=16'];
 
 export interface Task {
   readonly id: string;
   readonly seeds: readonly number[];
-  /** Instead of seeds: the script of crash points, or '' for all of them. */
+  /** Instead of seeds: a script of crash points, or '' for all scripts. */
   readonly script?: string | undefined;
 }
 
 export interface Fate {
-  /** The violation that was found. Undefined: it survived, or did not run. */
+  /** The violation that was found. Undefined if the mutant survived or did not run. */
   readonly caughtBy?: string | undefined;
   readonly seed?: number | undefined;
-  /** Seeds, or crash points, that were run. */
+  /** How many seeds or crash points were run. */
   readonly runs: number;
   /** Processor time of the process that ran them, in seconds. */
   readonly cpuSeconds?: number | undefined;
@@ -38,11 +39,11 @@ export interface Fate {
 export interface Plan {
   /** Tried one after the other until one catches the mutant. */
   seedsOf(mutant: Mutant): readonly number[];
-  /** All mutants at all crash points instead. */
+  /** Run all mutants at all crash points instead. */
   readonly crashPoints: boolean;
 }
 
-/** Runs `jobs` of them at a time, and tells of each as it ends. */
+/** Runs `jobs` mutants at a time and calls `reported` as each ends. */
 export async function runMutants(
   mutants: readonly Mutant[],
   { plan, jobs }: { readonly plan: Plan; readonly jobs: number },
@@ -86,7 +87,7 @@ async function fateOf(mutant: Mutant, { sources, copy, plan }: Workplace): Promi
   }
 }
 
-/** The edits are made by vitest.config.ts, on the way to the test. */
+/** vitest.config.ts makes the edits when it loads the sources for the test. */
 async function testFate(id: string, file: string): Promise<Fate> {
   const env = { ...process.env, QUORATE_MUTANT: id, NO_COLOR: '1' };
   try {

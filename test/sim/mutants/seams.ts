@@ -1,9 +1,9 @@
-/** Something between a node and its disk, for mutants that no edit of the product is. */
+/** Layers between a node and its disk, for mutants that are not edits of the product. */
 import type { LogStore } from '../../../raft/driver/store.ts';
 import type { StoredGroup } from '../../../raft/types.ts';
 import type { Seams } from '../node-world.ts';
 
-/** Says a write is done, and does it this much later. */
+/** A store that reports each write as done at once, but does it `lateMillis` later. */
 export function lyingStore(lateMillis: number): Seams {
   return {
     wrapStore(store, after): LogStore {
@@ -35,7 +35,7 @@ export function lyingStore(lateMillis: number): Seams {
   };
 }
 
-/** Says that writes with a snapshot to install are done before they are. */
+/** A store that reports writes that install a snapshot as done before they are. */
 export function earlyInstalls(): Seams {
   return {
     wrapStore(store, after): LogStore {
@@ -69,7 +69,7 @@ export function earlyInstalls(): Seams {
   };
 }
 
-/** Changes what a new process finds. */
+/** A store that changes what a new process reads from it. */
 export function changedLoads(change: (stored: StoredGroup) => StoredGroup): Seams {
   return {
     wrapStore: (store): LogStore => ({
@@ -87,7 +87,7 @@ export function changedLoads(change: (stored: StoredGroup) => StoredGroup): Seam
   };
 }
 
-/** Changes what is written. */
+/** A store that changes what is written to it. */
 export function changedWrites(
   change: (write: Parameters<LogStore['write']>[0][number]) => typeof write,
 ): Seams {

@@ -1,17 +1,17 @@
-/** Bugs of costs that are told after the fact. */
+/** Mutants: settlements, which are costs that a client reports after the fact. */
 import type { Mutant } from './mutant.ts';
 
 export const SETTLEMENTS: readonly Mutant[] = [
   {
     id: 'SE1',
-    bug: 'a settled cost that is over the limit is denied',
-    law: 'what happened already is charged',
+    bug: 'a settlement that exceeds the limit is denied',
+    law: 'a cost that has already been used is charged',
     edits: [{ in: 'Judgement.isDenied', find: '!this.#isSettled && ', replace: '' }],
   },
   {
     id: 'SE2',
-    bug: 'a settled cost of several limits is charged where all have room alone',
-    law: 'what happened already is charged',
+    bug: 'a settlement under several limits is charged only if all of them have room',
+    law: 'a cost that has already been used is charged',
     edits: [
       {
         in: 'JointJudgement.judge',
@@ -22,8 +22,8 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE3',
-    bug: 'who is blocked is not charged for what happened already',
-    law: 'what happened already is charged',
+    bug: 'a settlement of a blocked customer is not charged',
+    law: 'a cost that has already been used is charged',
     edits: [
       {
         in: 'Judgement.judge',
@@ -34,7 +34,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE4',
-    bug: 'debt is told as less than nothing',
+    bug: 'debt is reported as a negative `remaining`',
     law: 'numbers are integers >= 0',
     edits: [
       {
@@ -46,8 +46,8 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE5',
-    bug: 'a settled cost counts up to the limit alone',
-    law: 'debt denies until it has slid out',
+    bug: 'a settlement counts only up to the limit',
+    law: 'debt denies until it has slid out of the window',
     edits: [
       {
         in: 'Judgement.judgeLimit',
@@ -58,7 +58,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE6',
-    bug: 'requests behind a settled one are taken for settled',
+    bug: 'the requests after a settlement in an entry are taken for settlements',
     law: 'no window over its limit',
     edits: [
       {
@@ -70,7 +70,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE7',
-    bug: 'a bucket takes debt that its numbers are not exact for',
+    bug: 'a bucket takes on more debt than its numbers can hold exactly',
     law: 'every state can be written down and read',
     edits: [
       { in: 'Buckets.grant', find: 'Math.min(LEVEL_COST_MAX * windowMillis, level)', replace: 'level' },
@@ -82,7 +82,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE8',
-    bug: 'a settlement that is asked again as rules changed is another one to who charged it',
+    bug: 'a settlement that is repeated because the rules changed gets a new id, so it may be charged twice',
     law: 'one charge under one id',
     edits: [
       {
@@ -93,30 +93,33 @@ export const SETTLEMENTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/settlements.test.ts',
-      why: 'users of the simulator settle by keys and rules that they name',
+      why: 'users of the simulator name the keys and rules under which they settle, and send no descriptors',
     },
   },
   {
     id: 'SE9',
-    bug: 'a settlement that some have charged is told to count nowhere',
-    law: 'what may count is told so',
+    bug: 'a settlement that some of its limits have charged is reported as charged nowhere',
+    law: 'a request that may be charged is reported so',
     edits: [{ in: 'maybeCharged', find: '{ ...answer, proposed: true }', replace: 'answer' }],
     unitTest: {
       file: 'matching/settlements.test.ts',
-      why: 'users of the simulator settle by keys and rules that they name',
+      why: 'users of the simulator name the keys and rules under which they settle, and send no descriptors',
     },
   },
   {
     id: 'SE10',
-    bug: 'what a gateway charges under a rule that is post-paid is denied by it',
-    law: 'what happened already is charged',
+    bug: 'a charge by a gateway under a post-paid rule may be denied',
+    law: 'a cost that has already been used is charged',
     edits: [{ in: 'chargesOf', find: 'applied.rule.postPaid === true', replace: 'applied.cost < 0' }],
-    unitTest: { file: 'matching/settlements.test.ts', why: 'no user of the simulator asks by lists' },
+    unitTest: {
+      file: 'matching/settlements.test.ts',
+      why: 'no user of the simulator sends lists of descriptors',
+    },
   },
   {
     id: 'SE11',
-    bug: 'who is not told whether its estimate was given back hears that all is done',
-    law: 'what may count is told so',
+    bug: 'a settlement is reported as complete though its estimate may not have been given back',
+    law: 'a request that may be charged is reported so',
     edits: [
       {
         in: 'settleRequest',
@@ -126,25 +129,25 @@ export const SETTLEMENTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/settlements.test.ts',
-      why: 'users of the simulator settle by keys and rules that they name',
+      why: 'users of the simulator name the keys and rules under which they settle, and send no descriptors',
     },
   },
   {
     id: 'SE12',
     bug: 'an estimate is given back though its true cost was not charged',
-    law: 'what was used is charged',
+    law: 'the cost that was used is charged',
     edits: [
       { in: 'settleRequest', find: 'if (!isAllowed(answer)) return done(answer, partition);', replace: '' },
     ],
     unitTest: {
       file: 'matching/settlements.test.ts',
-      why: 'users of the simulator settle by keys and rules that they name',
+      why: 'users of the simulator name the keys and rules under which they settle, and send no descriptors',
     },
   },
   {
     id: 'SE13',
-    bug: 'a log that brings debt along from another meter is asked for room for the request alone',
-    law: 'no request ends a node',
+    bug: 'when a log inherits debt from another meter, room is checked for the new request only',
+    law: 'no request stops a node',
     edits: [
       {
         in: 'bytesToInherit',
@@ -159,7 +162,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE14',
-    bug: 'a counter brings more debt along than its snapshot may have',
+    bug: 'a counter inherits more debt than its snapshot can hold',
     law: 'every state can be written down and read',
     edits: [
       {
@@ -175,8 +178,8 @@ export const SETTLEMENTS: readonly Mutant[] = [
   },
   {
     id: 'SE15',
-    bug: 'the first partition is not told which attempt it grants',
-    law: 'what was granted can be given back',
+    bug: 'the first partition does not learn the number of the attempt that it grants',
+    law: 'a grant can be given back',
     edits: [
       {
         in: 'ownRequestFor',
@@ -186,13 +189,13 @@ export const SETTLEMENTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/given-back-random.test.ts',
-      why: 'the simulator gives back by keys: what stays charged denies too much, which is legal',
+      why: 'the simulator refunds by keys, and a charge that stays behind only denies too much, which is legal',
     },
   },
   {
     id: 'SE16',
-    bug: 'a refund reaches the first partition alone',
-    law: 'what was granted can be given back',
+    bug: 'a refund reaches the first partition only',
+    law: 'a grant can be given back',
     edits: [
       {
         in: 'refundAs',
@@ -202,13 +205,13 @@ export const SETTLEMENTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/given-back-random.test.ts',
-      why: 'the simulator gives back by keys: what stays charged denies too much, which is legal',
+      why: 'the simulator refunds by keys, and a charge that stays behind only denies too much, which is legal',
     },
   },
   {
     id: 'SE17',
-    bug: 'what an attempt reserves has the number of another one',
-    law: 'what was granted can be given back',
+    bug: 'a reservation carries the number of another attempt',
+    law: 'a grant can be given back',
     edits: [
       {
         in: 'reservationsFor',
@@ -218,29 +221,29 @@ export const SETTLEMENTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/given-back-random.test.ts',
-      why: 'the simulator gives back by keys: what stays charged denies too much, which is legal',
+      why: 'the simulator refunds by keys, and a charge that stays behind only denies too much, which is legal',
     },
   },
   {
     id: 'SE18',
     bug: 'a snapshot forgets which attempt was granted',
-    law: 'what was granted can be given back',
+    law: 'a grant can be given back',
     edits: [{ in: 'COLUMNS', find: "float('attempt', ATTEMPT),", replace: "float('attempt', WAIT)," }],
   },
   {
     id: 'SE19',
-    bug: 'which attempt was granted is lost between nodes',
-    law: 'what was granted can be given back',
+    bug: 'the number of the granted attempt is lost between nodes',
+    law: 'a grant can be given back',
     edits: [{ in: 'encodeRefund', find: 'out.integer(attempt);', replace: 'out.integer(attempt * 0);' }],
     unitTest: {
       file: 'wire/forwarded.test.ts',
-      why: 'the simulator gives back by keys, where nobody needs the attempt',
+      why: 'the simulator refunds by keys, which needs no number of an attempt',
     },
   },
   {
     id: 'SE20',
-    bug: 'a settlement tells what is left before its estimate was given back',
-    law: 'what is left is what others get',
+    bug: 'a settlement reports the number that remained before its estimate was given back',
+    law: 'the cost that is reported as remaining can be used',
     edits: [
       {
         in: 'settleRequest',
@@ -250,13 +253,13 @@ export const SETTLEMENTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'matching/given-back-random.test.ts',
-      why: 'users of the simulator settle by keys and rules that they name',
+      why: 'users of the simulator name the keys and rules under which they settle, and send no descriptors',
     },
   },
   {
     id: 'SE21',
-    bug: 'what an entry says of the attempt is read as nothing',
-    law: 'what was granted can be given back',
+    bug: 'the number of an attempt in an entry is read as absent',
+    law: 'a grant can be given back',
     edits: [
       {
         in: 'BatchCursor.#nextRare',

@@ -1,11 +1,11 @@
-/** Mutants: refusing while there is more to do than a node can. */
+/** Mutants: refusing requests while a node has more to do than it can. */
 import type { Mutant } from './mutant.ts';
 
 export const SHEDDING: readonly Mutant[] = [
   {
     id: 'SH1',
-    bug: 'what a node sheds is asked for all the same',
-    law: 'what was told not to be proposed is in no log',
+    bug: 'a request that a node sheds is proposed all the same',
+    law: 'a request reported as not proposed is in no log',
     edits: [
       {
         in: 'Forwarder.receiveRequests',
@@ -16,8 +16,8 @@ export const SHEDDING: readonly Mutant[] = [
   },
   {
     id: 'SH2',
-    bug: 'what the log is too slow for is refused as not proposed, and proposed',
-    law: 'what was told not to be proposed is in no log',
+    bug: 'a request that the log is too slow for is refused as not proposed, and proposed all the same',
+    law: 'a request reported as not proposed is in no log',
     edits: [
       {
         in: 'Partition.#allow',
@@ -29,7 +29,7 @@ export const SHEDDING: readonly Mutant[] = [
   },
   {
     id: 'SH3',
-    bug: 'a node that does not lead sheds, and is taken for the leader',
+    bug: 'a node that sheds a request but does not lead is taken for the leader',
     edits: [
       {
         in: 'Forwarder.receiveRequests',
@@ -39,13 +39,13 @@ export const SHEDDING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'router/shedding.test.ts',
-      why: 'the next request that is not shed is told who leads: a search ends a question later',
+      why: 'the next request that is not shed learns who leads: a search ends one question later',
     },
   },
   {
     id: 'SH4',
-    bug: 'a limit that was lowered never comes back',
-    law: 'an overload that is over leaves nobody refused',
+    bug: 'a concurrency limit that was lowered never rises again',
+    law: 'after an overload nobody is refused any more',
     edits: [
       {
         in: 'DelayLimit.#adjust',
@@ -55,12 +55,12 @@ export const SHEDDING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'shedding/delay-limit.test.ts',
-      why: 'on virtual time no round of an event loop takes any, and entries that wait have deadlines shorter than what lowers the limit',
+      why: 'in virtual time the event loop takes no time, and entries that wait have deadlines shorter than what lowers the limit',
     },
   },
   {
     id: 'SH5',
-    bug: 'the greedy are not refused before others',
+    bug: 'clients with many open requests are not refused before others',
     law: 'one client cannot starve others',
     edits: [
       {
@@ -71,17 +71,17 @@ export const SHEDDING: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'shedding/load-shedder.test.ts',
-      why: 'clients of the simulator come through no door',
+      why: 'clients of the simulator do not come through a listener',
     },
   },
   {
     id: 'SH6',
-    bug: 'what waited unread for want of time is let in as if it had not',
-    law: 'what is let in is answered soon',
+    bug: 'requests that waited unread for lack of time are admitted as if they had not waited',
+    law: 'an admitted request is answered soon',
     edits: [{ in: 'LoadShedder.refuses', find: 'if (isLate) this.#late.waited();', replace: '' }],
     unitTest: {
       file: 'shedding/load-shedder.test.ts',
-      why: 'clients of the simulator come through no door',
+      why: 'clients of the simulator do not come through a listener',
     },
   },
 ];

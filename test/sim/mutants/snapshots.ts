@@ -1,10 +1,10 @@
-/** Mutants: snapshots: written, sent, taken and read. */
+/** Mutants: snapshots: how they are written, sent, installed and read. */
 import type { Mutant } from './mutant.ts';
 
 export const SNAPSHOTS: readonly Mutant[] = [
   {
     id: 'M6',
-    bug: 'a snapshot says less than it holds: its entries are applied again after a restart',
+    bug: 'a snapshot claims to hold less than it does, so its entries are applied again after a restart',
     edits: [{ in: 'applyCommitted', find: 'return last;', replace: 'return entries[0];' }],
   },
   {
@@ -21,12 +21,12 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'M22',
-    bug: 'a snapshot of the leader takes effect before it was checked',
+    bug: 'a snapshot from the leader takes effect before it was checked',
     edits: [{ in: 'advance', find: 'current.target.complete();', replace: ';' }],
   },
   {
     id: 'M22b',
-    bug: 'a snapshot of the leader takes effect with a chunk missing on disk',
+    bug: 'a snapshot from the leader takes effect though a chunk is missing on disk',
     edits: [
       {
         in: 'IncomingSnapshot.isStaged',
@@ -37,7 +37,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'X12b',
-    bug: 'a snapshot forgets what was asked under a request id',
+    bug: 'a snapshot forgets the question under a request id',
     edits: [
       {
         in: 'GrantView.writeTo',
@@ -48,12 +48,12 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'X14',
-    bug: 'a snapshot is written from the state as it is, not as it was when it began',
+    bug: 'a snapshot is written from the state of now, not from the state when it began',
     edits: [{ in: 'CapturedKeys.watch', find: 'this.#table.watcher = this;', replace: ';' }],
   },
   {
     id: 'X15',
-    bug: 'what had expired is not counted after a restore',
+    bug: 'a restore drops request ids that have expired but still belong to the state',
     edits: [
       {
         in: 'StateReader.#read',
@@ -78,7 +78,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'S3',
-    bug: 'a snapshot forgets that callers bring timestamps',
+    bug: 'a snapshot forgets that callers send timestamps',
     law: 'replicas decide the same, and have equal states',
     edits: [
       { in: 'StateWriter.#writeTable', find: 'out.byte(table.eventTimed ? 1 : 0);', replace: 'out.byte(0);' },
@@ -86,7 +86,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'S4',
-    bug: 'request ids that expire during a snapshot are not kept for it',
+    bug: 'request ids that expire while a snapshot is written are missing in it',
     law: 'a snapshot is the state at its index',
     edits: [
       {
@@ -98,20 +98,20 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'S5',
-    bug: 'the user that is being written down changes under the snapshot',
+    bug: 'a user changes while the snapshot writes it',
     law: 'a snapshot is the state at its index',
     edits: [{ in: 'CapturedKeys.beforeChange', find: 'slot < this.#next', replace: 'slot <= this.#next' }],
   },
   {
     id: 'S6',
-    bug: 'a snapshot of the leader does not bring its configuration',
-    law: 'all go by the same configuration',
+    bug: 'installing a snapshot from the leader does not install its configuration',
+    law: 'all replicas use the same configuration',
     edits: [{ in: 'handleInstallSnapshot', find: 'state.config = configOfSnapshot(meta);', replace: '' }],
   },
   {
     id: 'S7',
-    bug: 'a snapshot replaces a log that holds what it does',
-    law: 'what was acknowledged stays on disk',
+    bug: 'a snapshot replaces a log that already holds its entries',
+    law: 'acknowledged entries stay on disk',
     edits: [
       {
         in: 'needsSnapshot',
@@ -121,20 +121,20 @@ export const SNAPSHOTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/snapshot.test.ts',
-      why: 'a leader sends a snapshot only to who lacks what it compacted: for its term to be in that log the acknowledgements of a whole stream must have been lost, and the replica must not have committed since',
+      why: 'a leader sends a snapshot only to a follower that lacks what it compacted: for the log to hold the term of the snapshot, the acknowledgements of a whole stream must have been lost, and the replica must not have committed since',
     },
   },
   {
     id: 'S8',
-    bug: 'after a restart the configuration is that of the beginning',
-    law: 'all go by the same configuration',
+    bug: 'after a restart a replica uses its first configuration',
+    law: 'all replicas use the same configuration',
     edits: [
       { in: 'RaftCore.constructor', find: 'if (stored?.snapshot !== undefined)', replace: 'if (false)' },
     ],
   },
   {
     id: 'S9',
-    bug: 'nobody hears of the nodes in a snapshot of group 0',
+    bug: 'a node that installs a snapshot of group 0 does not learn of the nodes in it',
     law: 'partitions move to where they should be',
     edits: [
       {
@@ -146,7 +146,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'S10',
-    bug: 'chunks of two snapshots of one index are mixed',
+    bug: 'chunks of two snapshots with the same index are mixed',
     law: 'a snapshot is the state at its index',
     edits: [
       {
@@ -157,12 +157,12 @@ export const SNAPSHOTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/incoming-snapshots.test.ts',
-      why: 'equal states give equal bytes, and what the simulator spoils is in the first chunk: a mixture is the snapshot that was begun',
+      why: 'equal states give equal bytes, and the simulator damages only the first chunk: a mixture equals the snapshot that was begun',
     },
   },
   {
     id: 'S11',
-    bug: 'a stream that nobody acknowledges is never given up',
+    bug: 'a snapshot stream that is never acknowledged is never given up',
     law: 'a quorum makes progress, all replicas end up equal',
     edits: [
       {
@@ -175,7 +175,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'S12',
-    bug: 'a snapshot keeps the grants of a user and forgets when they were made',
+    bug: 'a snapshot keeps the grants of a user but forgets their times',
     law: 'replicas decide the same, and have equal states',
     edits: [
       {
@@ -192,7 +192,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'S13',
-    bug: 'the chunks of a snapshot on its way are not compared with its checksum',
+    bug: 'a received snapshot is not compared with its checksum',
     law: 'a snapshot is the state at its index',
     edits: [
       {
@@ -203,19 +203,19 @@ export const SNAPSHOTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/snapshot-streams.test.ts',
-      why: 'frames and records have checksums of their own, and a state has its digest: nothing that is damaged on its way comes as far as this',
+      why: 'frames and records have checksums of their own, and a state has its digest: nothing that is damaged on its way gets this far',
     },
   },
   {
     id: 'S14',
-    bug: 'the epoch of a configuration does not travel with a snapshot',
-    law: 'all go by the same configuration',
+    bug: 'a snapshot does not carry the epoch of its configuration',
+    law: 'all replicas use the same configuration',
     edits: [{ in: 'encodeMeta', find: 'out.integer(meta.epoch ?? 0);', replace: 'out.integer(0);' }],
   },
   {
     id: 'S15',
     bug: 'learners are not stored with a snapshot',
-    law: 'all go by the same configuration',
+    law: 'all replicas use the same configuration',
     edits: [
       {
         in: 'encodeOthers',
@@ -226,7 +226,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'S16',
-    bug: 'a snapshot on disk has its term for its time',
+    bug: 'a stored snapshot is read with its term as its time',
     features: ['ids'],
     faults: ['crashAll'],
     law: 'group time does not fall behind real time',
@@ -240,18 +240,18 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'S17',
-    bug: 'a snapshot of group 0 is taken for a record without a look at it',
+    bug: 'a snapshot of group 0 is taken for a record without checking it',
     law: 'a snapshot is the state at its index',
     edits: [{ in: 'decodeMetaRecord', find: '!isRecord(value)', replace: 'value === undefined' }],
     unitTest: {
       file: 'fuzz/fuzz.test.ts',
-      why: 'no node of the simulator sends what is no record, and damage on the way is found by checksums',
+      why: 'nodes of the simulator send only records, and damage on the way is found by checksums',
     },
   },
   {
     id: 'S18',
-    bug: 'a stored snapshot may have half a node among its learners',
-    law: 'all go by the same configuration',
+    bug: 'a stored snapshot may have a node id that is no whole number among its learners',
+    law: 'all replicas use the same configuration',
     edits: [{ in: 'decodeSnapshotMeta', find: '!areCounts || end', replace: 'end' }],
     unitTest: {
       file: 'fuzz/fuzz.test.ts',
@@ -260,7 +260,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
   },
   {
     id: 'S19',
-    bug: 'who asks for a snapshot of now is given one that was already being written',
+    bug: 'a request for a current snapshot gets one that was already being written',
     law: 'a current snapshot holds everything that was committed before it was asked for',
     edits: [
       {
@@ -281,12 +281,12 @@ export const SNAPSHOTS: readonly Mutant[] = [
     edits: [{ in: 'LocalSnapshots.isDue', find: 'this.#appliedBytes >= due * patience', replace: 'false' }],
     unitTest: {
       file: 'raft/driver/local-snapshots.test.ts',
-      why: 'no law bounds how long a log is: a node may be behind with its snapshots while a leader sends it one, or its disk is slow',
+      why: 'no law bounds the length of a log: a node may be late with its snapshots while a leader sends it one, or its disk is slow',
     },
   },
   {
     id: 'S21',
-    bug: 'a snapshot is due after so many bytes, however large the last one was',
+    bug: 'a snapshot is due after a fixed number of bytes, however large the last one was',
     law: 'snapshots cost no more than the log',
     edits: [
       {
@@ -297,7 +297,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/local-snapshots.test.ts',
-      why: 'what a snapshot costs is no matter of what is granted',
+      why: 'no law says what a snapshot may cost',
     },
   },
 ];

@@ -1,12 +1,12 @@
-/** Mutants: rules that requests state. */
+/** Mutants: stated rules, which come with a request instead of the rule document. */
 import type { Mutant } from './mutant.ts';
 
-const OF_THE_TABLE = 'clients of the simulator ask by rules of the table alone';
+const OF_THE_TABLE = 'clients of the simulator ask only for rules of the table';
 
 export const STATED: readonly Mutant[] = [
   {
     id: 'Z1',
-    bug: 'the keys of stated rules are no part of the state',
+    bug: 'the keys of stated rules are left out of the state',
     law: 'replicas that applied the same are equal',
     edits: [
       {
@@ -19,7 +19,7 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z2',
-    bug: 'a stated window is forgotten by the window of the table that stated rules share',
+    bug: 'a stated window is forgotten after the window of the shared table, not after its own',
     law: 'never more than the limit within a window',
     edits: [
       {
@@ -32,7 +32,7 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z3',
-    bug: 'stated rules of one key share its grants',
+    bug: 'all stated rules of a key have one budget together',
     law: 'every limit and window has a budget of its own',
     edits: [
       {
@@ -61,8 +61,8 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z6',
-    bug: 'a key states as many windows as it likes',
-    law: 'what callers choose is bounded',
+    bug: 'a key may state any number of windows',
+    law: 'everything that callers can choose is bounded',
     edits: [
       {
         in: 'StatedTables.hasRoomFor',
@@ -74,7 +74,7 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z7',
-    bug: 'windows of all keys count against the bound of one',
+    bug: 'the windows of all keys count against the bound of each key',
     law: 'nobody is shut out by what others state',
     edits: [
       {
@@ -92,7 +92,7 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z8',
-    bug: 'a reset forgets one of the stated windows of a key',
+    bug: 'a reset clears only one of the stated windows of a key',
     law: 'after a reset nothing counts',
     edits: [
       {
@@ -105,8 +105,8 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z9',
-    bug: 'what the clocks add is added to every interval of a throttle',
-    law: 'within 2 % of the rate that is asked for',
+    bug: 'the allowance for clocks is added to every interval of a throttle',
+    law: 'within 2 % of the requested rate',
     edits: [
       {
         in: 'intervalNanos',
@@ -118,8 +118,8 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z10',
-    bug: 'a throttle waits for the whole of a millisecond of which it needs a part',
-    law: 'within 2 % of the rate that is asked for',
+    bug: 'a throttle waits for a whole millisecond when it needs only a part of it',
+    law: 'within 2 % of the requested rate',
     edits: [
       {
         in: 'ArrivalTimes.liveCost',
@@ -131,7 +131,7 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z11',
-    bug: 'a request that comes late in its millisecond is not paid for by the period',
+    bug: 'the period of a throttle does not pay for requests that come late in their millisecond',
     law: 'no more than the burst and the rate in a period, in real time',
     edits: [
       {
@@ -144,7 +144,7 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z12',
-    bug: 'other numbers begin anew',
+    bug: 'a throttle with other numbers starts with a new state',
     law: 'a key has one state for all numbers of CL.THROTTLE',
     edits: [
       {
@@ -157,7 +157,7 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z13',
-    bug: 'a refund of a throttle gives back what has flowed out',
+    bug: 'a refund of a throttle also gives back what has flowed out already',
     law: 'never more than the burst and what flows out, less what was given back',
     edits: [
       {
@@ -170,7 +170,7 @@ export const STATED: readonly Mutant[] = [
   },
   {
     id: 'Z14',
-    bug: 'a throttle is forgotten before all that is owed has flowed out',
+    bug: 'a throttle is forgotten before its whole debt has flowed out',
     law: 'never more than the burst and the rate',
     edits: [
       {

@@ -12,7 +12,7 @@ export interface Row {
   readonly seed: number | undefined;
 }
 
-/** @param kind of the worlds it was looked for in */
+/** @param kind of the worlds that were searched for it */
 export function rowOf({ id, bug }: Mutant, kind: Kind | undefined, fate: Fate): Row {
   const { caughtBy, failure, runs, seed } = fate;
   const survived = failure === undefined ? `SURVIVED ${runs}` : `DID NOT RUN: ${failure}`;
@@ -24,27 +24,28 @@ export function rowOf({ id, bug }: Mutant, kind: Kind | undefined, fate: Fate): 
 
 const HEAD = `# Mutants
 
-Known bugs, what each breaks, and how the simulator finds it. Written by \`npm run mutants -- --write\`; a seed holds for
-the commit it was found on and is the first to be tried on any other. It is of a usual world, or of one of the kind
-that is named. Without a seed a script of crash points finds it, or
-a unit test, where no world of the simulator can (the reason stands with the mutant). "SURVIVED n" says that the first n seeds did
-not find it, and more were not tried.
+Known bugs, and what catches each of them. \`npm run mutants -- --write\` writes this file.
+
+A seed catches the mutant on the commit on which it was found; on any other commit it is only the first seed to try. Its
+world is of the kind that "caught by" names, or else a usual one. A mutant without a seed is caught by a script of crash
+points, or by a unit test if no world of the simulator can show it (its entry in \`test/sim/mutants\` says why).
+"SURVIVED n" means that none of the first n seeds caught it, and no more were tried.
 `;
 
 const EFFORT_HEAD = `
 ## What it takes to find one
 
-\`npm run mutants -- --fresh\`: each mutant that seeds find, on at most 200 seeds of its own that no run before had. Processor
-seconds until it is caught, with the half second in which the process starts.
+\`npm run mutants -- --fresh\` tries each mutant on at most 200 new seeds of its own. The figures are processor seconds
+until a mutant is caught, including the half second in which its process starts.
 
 | worlds | mutants | median s | 90th percentile s | not caught |
 | --- | --- | --- | --- | --- |
-| everything in every world (a third of them, at most 240 s each) | 96 | 6.6 | 65.7 | D8, T6, T17, K2, A7, G14 |
-| everything in every world (53 mutants, at most 30 s each) | 53 | 14.8 | > 30 | 15 of them |
-| the same 53 and seeds with most left out, in turn on the same machine | 53 | 4.5 | > 30 | 9 of them |
-| those, with V8 reported that it is a short run (\`SHORT_RUN\` in run.ts) | 53 | 2.9 | > 30 | 8 of them |
+| every feature in every world (a third of the mutants, at most 240 s each) | 96 | 6.6 | 65.7 | D8, T6, T17, K2, A7, G14 |
+| every feature in every world (53 mutants, at most 30 s each) | 53 | 14.8 | > 30 | 15 of them |
+| the same 53 mutants and seeds, with most features left out of each world | 53 | 4.5 | > 30 | 9 of them |
+| the same, with V8 set up for short runs (\`SHORT_RUN\` in run.ts) | 53 | 2.9 | > 30 | 8 of them |
 `;
-const EFFORT_NAME = 'most left out of each';
+const EFFORT_NAME = 'all mutants, with most features left out of each world';
 
 /** The line that a run with fresh seeds adds to the table of what it takes to find a mutant. */
 export function effortOf(fates: ReadonlyMap<string, Fate>): string {
@@ -74,7 +75,7 @@ export function markdownOf(areas: ReadonlyMap<string, readonly Row[]>, effort = 
   return [HEAD + EFFORT_HEAD + (effort === '' ? '' : `${effort}\n`), ...parts].join('\n');
 }
 
-/** What `markdownOf` wrote, whatever a formatter made of it. */
+/** The rows in a text of `markdownOf`, also after a formatter has changed its layout. */
 export function rowsOf(markdown: string): Map<string, Row> {
   const rows = new Map<string, Row>();
   for (const line of markdown.split('\n')) {

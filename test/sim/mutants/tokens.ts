@@ -1,13 +1,13 @@
-/** Mutants: who may ask. */
+/** Mutants: tokens, which say who may send requests. */
 import type { Mutant } from './mutant.ts';
 
-const NO_LISTENERS = 'the worlds of the simulator have no doors, and nobody there shows a token';
+const NO_LISTENERS = 'the worlds of the simulator have no listeners, so nobody shows a token';
 
 export const TOKENS: readonly Mutant[] = [
   {
     id: 'TK1',
-    bug: 'a node judges by the tokens that it knew first: one that was revoked since is still good',
-    law: 'a revoked token is good nowhere',
+    bug: 'a node keeps the first tokens that it knew, so a token that was revoked since is still valid',
+    law: 'a revoked token is valid nowhere',
     edits: [
       {
         in: 'Tokens.#peek',
@@ -19,7 +19,7 @@ export const TOKENS: readonly Mutant[] = [
   },
   {
     id: 'TK2',
-    bug: 'a snapshot of group 0 holds no tokens: a node that begins with it is open',
+    bug: 'a snapshot of group 0 holds no tokens, so a node that starts from it asks for none',
     law: 'a closed cluster stays closed',
     edits: [
       {

@@ -1,17 +1,17 @@
-/** Mutants: what the turns of a driver do when: rounds of proposals, and hand-overs. */
+/** Mutants: the turns of a driver: rounds of proposals, and hand-overs. */
 import type { Mutant } from './mutant.ts';
 
 export const TURNS: readonly Mutant[] = [
   {
     id: 'RN1',
-    bug: 'groups propose while an earlier round is on its way',
-    law: 'what comes meanwhile shares the next round',
+    bug: 'groups propose while an earlier round is still on its way',
+    law: 'requests that come during a round go together into the next',
     edits: [{ in: 'Rounds.isOver', find: '!this.#awaited.some(isOnItsWay)', replace: 'true' }],
-    unitTest: { file: 'raft/driver/rounds.test.ts', why: 'more rounds decide the same' },
+    unitTest: { file: 'raft/driver/rounds.test.ts', why: 'more rounds reach the same decisions' },
   },
   {
     id: 'RN2',
-    bug: 'a group without a quorum keeps all others of its leader waiting',
+    bug: 'a group without a quorum holds up all other groups of its leader',
     law: 'a quorum makes progress',
     edits: [{ in: 'Rounds.tick', find: 'this.#ticks += 1;', replace: '' }],
     unitTest: {
@@ -21,7 +21,7 @@ export const TURNS: readonly Mutant[] = [
   },
   {
     id: 'RN3',
-    bug: 'a group without a quorum holds the others up in every round',
+    bug: 'a group without a quorum holds up the others again in every round',
     law: 'a quorum makes progress',
     edits: [{ in: 'Rounds.tick', find: 'this.#late.set(group.id, index);', replace: 'void [group, index];' }],
     unitTest: { file: 'raft/driver/rounds.test.ts', why: 'no law counts ticks' },
@@ -29,7 +29,7 @@ export const TURNS: readonly Mutant[] = [
   {
     id: 'RN4',
     bug: 'a group that was late once is never waited for again',
-    law: 'what comes meanwhile shares the next round',
+    law: 'requests that come during a round go together into the next',
     edits: [
       {
         in: 'Rounds.proposed',
@@ -37,7 +37,7 @@ export const TURNS: readonly Mutant[] = [
         replace: 'if (this.#late.has(group.id)) return;',
       },
     ],
-    unitTest: { file: 'raft/driver/rounds.test.ts', why: 'more rounds decide the same' },
+    unitTest: { file: 'raft/driver/rounds.test.ts', why: 'more rounds reach the same decisions' },
   },
   {
     id: 'RN5',
@@ -48,7 +48,7 @@ export const TURNS: readonly Mutant[] = [
   },
   {
     id: 'RN6',
-    bug: 'the turn that ends a round forgets what waits for it',
+    bug: 'the turn that ends a round forgets the requests that wait for it',
     law: 'in health every request is decided',
     edits: [
       {
@@ -59,12 +59,12 @@ export const TURNS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/group-commit.test.ts',
-      why: 'whatever comes next, a tick at the latest, has it proposed',
+      why: 'the next request, or a tick at the latest, has them proposed',
     },
   },
   {
     id: 'RN7',
-    bug: 'a node that handed a group over lately keeps it from any other preferred leader',
+    bug: 'a node that recently handed a group over refuses to hand it to any other preferred leader',
     law: 'leaders gather where nothing keeps them from it',
     edits: [
       {
@@ -75,7 +75,7 @@ export const TURNS: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'raft/driver/hand-over.test.ts',
-      why: 'a world seldom hands over as often as that within ten seconds',
+      why: 'hardly any world hands over so often within ten seconds',
     },
   },
 ];

@@ -1,4 +1,4 @@
-/** Mutants: versions of nodes, and of the cluster. */
+/** Mutants: upgrades: the versions of nodes and of the cluster. */
 import type { Mutant } from './mutant.ts';
 
 const ONE_VERSION = 'all nodes of the simulator run one version, and no operator upgrades them';
@@ -6,15 +6,15 @@ const ONE_VERSION = 'all nodes of the simulator run one version, and no operator
 export const UPGRADE: readonly Mutant[] = [
   {
     id: 'UP1',
-    bug: 'a higher version is proposed though a member speaks less',
-    law: 'nothing comes into a log that a member cannot read',
+    bug: 'a higher version is proposed though one member supports only a lower one',
+    law: 'nothing that a member cannot read comes into a log',
     edits: [{ in: 'SpokenVersions.answerTo', find: 'behind.length === 0', replace: 'behind.length >= 0' }],
     unitTest: { file: 'meta/versions.test.ts', why: ONE_VERSION },
   },
   {
     id: 'UP2',
     bug: 'the version of the cluster is lowered',
-    law: 'what was written by a higher version is read by no lower one',
+    law: 'no lower version reads what a higher one wrote',
     edits: [
       {
         in: 'changedVersion',
@@ -26,8 +26,8 @@ export const UPGRADE: readonly Mutant[] = [
   },
   {
     id: 'UP3',
-    bug: 'a node of a version before is welcome after the upgrade was finished',
-    law: 'who takes part reads all that is written',
+    bug: 'a node of an older version is accepted after the upgrade was finished',
+    law: 'every member can read everything that is written',
     edits: [{ in: 'Admission.update', find: 'Math.max(min, clusterVersion)', replace: 'min' }],
     unitTest: { file: 'meta/versions.test.ts', why: ONE_VERSION },
   },

@@ -1,18 +1,18 @@
-/** Mutants: what is counted of answers, and told of it. No world of the simulator asks for figures. */
+/** Mutants: usage figures: how answers are counted and reported. No world of the simulator asks for them. */
 import type { Mutant } from './mutant.ts';
 
-const WHY = 'figures decide nothing, and no world asks for them';
+const WHY = 'usage figures decide nothing, and no world asks for them';
 
 export const USAGE: readonly Mutant[] = [
   {
     id: 'U1',
-    bug: 'whoever takes the counter of another key keeps the error of that one, not its count',
+    bug: 'a key that takes over the counter of another key keeps the error of that key, instead of taking its count as the error',
     edits: [{ in: 'SpaceSaving.add', find: 'this.#errors[counter] = before;', replace: '' }],
     unitTest: { file: 'usage/space-saving.test.ts', why: WHY },
   },
   {
     id: 'U2',
-    bug: 'a minute begins with what was counted in its place a day before',
+    bug: 'a minute begins with the counts of the same minute a day before',
     edits: [
       {
         in: 'UsageTable.turnTo',
@@ -24,7 +24,7 @@ export const USAGE: readonly Mutant[] = [
   },
   {
     id: 'U3',
-    bug: 'a key that a list does not name is taken for one that was never counted there',
+    bug: 'a key that is missing from a list is taken for one that was never counted there',
     edits: [
       {
         in: 'cut',
@@ -36,7 +36,7 @@ export const USAGE: readonly Mutant[] = [
   },
   {
     id: 'U4',
-    bug: 'what a key was counted is forgotten with it, and bounds its cell no more',
+    bug: 'when a key is forgotten, its count no longer bounds the counts of its cell',
     edits: [
       { in: 'SpaceSaving.#freeLeast', find: 'this.#tailOf[cell] = this.#count(counter);', replace: '' },
     ],
@@ -44,7 +44,7 @@ export const USAGE: readonly Mutant[] = [
   },
   {
     id: 'U5',
-    bug: 'a cell that still has a kept key is taken for one that has none',
+    bug: 'a cell that still holds a kept key is taken for one without any',
     edits: [
       {
         in: 'SpaceSaving.#freeLeast',

@@ -1,18 +1,18 @@
-/** Mutants: how late it is in UTC, and what goes by it. */
+/** Mutants: UTC as the logs know it, and the windows that follow it. */
 import type { Mutant } from './mutant.ts';
 
 export const UTC: readonly Mutant[] = [
   {
     id: 'UT1',
-    bug: 'the wall clock that is furthest is believed',
-    law: 'no log is later than two wall clocks have been',
+    bug: 'the wall clock that is furthest ahead is believed',
+    law: 'no log is at a later time than two wall clocks have shown',
     faults: ['wallJump'],
     edits: [{ in: 'WallClocks.utcMillis', find: '[Math.floor(nodes.length / 2)]', replace: '[0]' }],
   },
   {
     id: 'UT2',
-    bug: 'what was granted before a step of UTC is freed by it',
-    law: 'nothing is freed before its window would have ended',
+    bug: 'when UTC steps forward, grants made before the step are freed too early',
+    law: 'a grant counts until its window would have ended',
     edits: [
       {
         in: 'FixedWindows.#endOf',
@@ -22,13 +22,13 @@ export const UTC: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/utc.test.ts',
-      why: 'a key would have to be granted something just before an outage, and again just after, in one short window',
+      why: 'in one short window a key would have to get one grant just before an outage and another just after it',
     },
   },
   {
     id: 'UT3',
-    bug: 'the first grant after a step forgets what was granted before it',
-    law: 'nothing is freed before its window would have ended',
+    bug: 'the first grant after a step of UTC forgets the grants before the step',
+    law: 'a grant counts until its window would have ended',
     edits: [
       {
         in: 'FixedWindows.grant',
@@ -38,26 +38,26 @@ export const UTC: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/utc.test.ts',
-      why: 'a key would have to be granted something just before an outage, and again just after, in one short window',
+      why: 'in one short window a key would have to get one grant just before an outage and another just after it',
     },
   },
   {
     id: 'UT4',
-    bug: 'no log is told how late it is',
-    law: 'soon the log is as late as a majority of wall clocks',
+    bug: 'no log learns how far UTC is ahead of it',
+    law: 'after an outage each log soon catches up with the wall clocks of a majority',
     edits: [
       { in: 'Partition.followUtc', find: 'this.#isLeader && this.#canDecide', replace: '!this.#isLeader' },
     ],
   },
   {
     id: 'UT5',
-    bug: 'a snapshot forgets how late it is',
-    law: 'equal on all replicas that applied the same entries',
+    bug: 'a snapshot forgets how far UTC is ahead of group time',
+    law: 'replicas that applied the same entries have equal states',
     edits: [{ in: 'StateReader.#readUtcSteps', find: 'this.#state.utc.restore(steps);', replace: '' }],
   },
   {
     id: 'UT6',
-    bug: 'UTC runs back with the wall clocks',
+    bug: 'UTC goes back when wall clocks go back',
     law: 'a window that has ended does not begin again',
     edits: [
       {
@@ -68,13 +68,13 @@ export const UTC: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/utc.test.ts',
-      why: 'no leader asks for it: the entry of one that was deposed would have to come after that of its successor',
+      why: 'no leader proposes that: the entry of a deposed leader would have to come after that of its successor',
     },
   },
   {
     id: 'UT7',
-    bug: 'what other windows left is held for all of this one, if there is a step in it',
-    law: 'what steps carry counts longer by what was stepped, never by a window',
+    bug: 'after a step of UTC within a window, grants carried over from other windows count until this window ends',
+    law: 'a step of UTC makes carried grants count longer by the length of the step, never by a window',
     edits: [
       {
         in: 'FixedWindows.grant',
@@ -84,13 +84,13 @@ export const UTC: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'limiter/utc.test.ts',
-      why: 'two steps would have to come within one short window, and a grant between them',
+      why: 'two steps of UTC would have to come within one short window, with a grant between them',
     },
   },
   {
     id: 'UT8',
-    bug: 'keys are kept as much longer as UTC is ahead',
-    law: 'all replicas forget the same keys, when nothing of them counts',
+    bug: 'keys are kept longer by as much as UTC is ahead',
+    law: 'all replicas forget the same keys, once nothing of them counts',
     edits: [
       {
         in: 'KeyTable.idleFromMillis',
@@ -101,28 +101,28 @@ export const UTC: readonly Mutant[] = [
   },
   {
     id: 'UT9',
-    bug: 'what an operator sets counts in the window of group time',
-    law: 'a set key counts as granted now',
+    bug: 'usage that an operator sets counts in the window of group time, not of UTC',
+    law: 'usage that an operator sets counts as granted now',
     edits: [{ in: 'setUsed', find: 'applied.timeMillis + keys.aheadMillis', replace: 'applied.timeMillis' }],
     unitTest: {
       file: 'limiter/utc.test.ts',
-      why: 'operators would have to set a key of a fixed window after an outage',
+      why: 'an operator would have to set the usage of a key with a fixed window after an outage',
     },
   },
   {
     id: 'UT10',
-    bug: 'a rule that changed its meter looks for its grants at the time of the new one',
-    law: 'what was granted counts until it is out',
+    bug: 'when a rule changes its meter, its old grants are read at the time of the new meter',
+    law: 'a grant counts until it expires',
     edits: [{ in: 'millisBetween', find: 'isEvent ? 0 : to.aheadMillis - from.aheadMillis', replace: '0' }],
     unitTest: {
       file: 'limiter/utc.test.ts',
-      why: 'a rule would have to change its meter just after an outage, while what it granted before counts',
+      why: 'a rule would have to change its meter just after an outage, while its old grants still count',
     },
   },
   {
     id: 'UT11',
-    bug: 'an unknown key is held back until group time is where UTC was',
-    law: 'nobody is denied for what was forgotten and is out',
+    bug: 'an unknown key is denied until group time is where UTC was',
+    law: 'nobody is denied for a forgotten grant that has expired',
     edits: [
       {
         in: 'KeyTable.forget',
@@ -133,8 +133,8 @@ export const UTC: readonly Mutant[] = [
   },
   {
     id: 'UT12',
-    bug: 'what a peer said of its wall clock is believed for ever',
-    law: 'what was heard ten seconds ago is not known any more',
+    bug: 'the wall clock that a peer reported is believed for ever',
+    law: 'a report that is ten seconds old does not count any more',
     edits: [
       {
         in: 'WallClocks.utcMillis',
@@ -144,12 +144,12 @@ export const UTC: readonly Mutant[] = [
     ],
     unitTest: {
       file: 'clock/wall-clocks.test.ts',
-      why: 'wall clocks of the simulator that are set back were ahead of others alone',
+      why: 'in the simulator a wall clock that is set back was the only one ahead',
     },
   },
   {
     id: 'UT13',
-    bug: 'who brings timestamps waits for outages, too',
+    bug: 'requests with timestamps of their own are held back after an outage, too',
     law: 'timestamps of callers are UTC',
     edits: [{ in: 'FixedWindows.#endOf', find: 'isEvent ? endMillis :', replace: '' }],
     unitTest: {
@@ -159,8 +159,8 @@ export const UTC: readonly Mutant[] = [
   },
   {
     id: 'UT14',
-    bug: 'steps are forgotten by what UTC skipped, not by what passed',
-    law: 'nothing is freed before its window would have ended',
+    bug: 'steps of UTC are forgotten by the time they skipped, not by the time that passed since',
+    law: 'a grant counts until its window would have ended',
     edits: [
       {
         in: 'UtcSteps.#isOver',

@@ -1,11 +1,11 @@
-/** Mutants: what becomes of grants when windows of a rule come, leave and move. */
+/** Mutants: what becomes of grants when windows of a rule are added, removed or moved. */
 import type { Mutant } from './mutant.ts';
 
 export const WINDOWS: readonly Mutant[] = [
   {
     id: 'WI1',
-    bug: 'a window is known by its place among the windows of its rule',
-    law: 'what other windows granted stays theirs',
+    bug: 'a window is identified by its place in the list of its rule',
+    law: 'the grants of a window stay its own',
     edits: [
       {
         in: 'rulesOf',
@@ -22,7 +22,7 @@ export const WINDOWS: readonly Mutant[] = [
   {
     id: 'WI2',
     bug: 'a new window starts empty',
-    law: 'a window that is new starts with what the others know',
+    law: 'a new window starts with the grants that the other windows know',
     edits: [
       {
         in: 'KeyTable.isNewTo',
@@ -33,8 +33,8 @@ export const WINDOWS: readonly Mutant[] = [
   },
   {
     id: 'WI3',
-    bug: 'what a new window starts with counts until its first grant, and is not recorded with that',
-    law: 'a window that is new starts with what the others know',
+    bug: 'grants that a new window inherits count only until its first own grant',
+    law: 'a new window starts with the grants that the other windows know',
     edits: [
       {
         in: 'JointJudgement.grant',
@@ -45,7 +45,7 @@ export const WINDOWS: readonly Mutant[] = [
   },
   {
     id: 'WI4',
-    bug: 'a window that comes back counts again what it knows itself',
+    bug: 'a window that comes back counts grants again that it still knows itself',
     law: 'no grant counts twice',
     edits: [
       {
@@ -57,8 +57,8 @@ export const WINDOWS: readonly Mutant[] = [
   },
   {
     id: 'WI5',
-    bug: 'a window whose meter changes is new to all keys',
-    law: 'a window that stays in force stays as old as it is',
+    bug: 'a window whose meter changes counts as new for all keys',
+    law: 'a window that stays in force keeps its age',
     edits: [
       {
         in: 'tablesUnder',
@@ -69,14 +69,14 @@ export const WINDOWS: readonly Mutant[] = [
   },
   {
     id: 'WI6',
-    bug: 'what was granted in the millisecond in which a window left is lost when it comes back',
-    law: 'a window that is new starts with what the others know',
+    bug: 'a window that comes back lacks the grants of the millisecond in which it was removed',
+    law: 'a new window starts with the grants that the other windows know',
     edits: [
       { in: 'fromLogs', find: 'costAtOnce: Math.max(0, costAtOnce)', replace: 'costAtOnce: costAtOnce * 0' },
     ],
     unitTest: {
       file: 'limiter/new-windows.test.ts',
-      why: 'group time must stand while the rules change twice, as it does for a leader whose clock is far behind',
+      why: 'group time must stand still while the rules change twice, as it does for a leader whose clock is far behind',
     },
   },
 ];

@@ -1,10 +1,10 @@
-/** Mutants: what travels between nodes, or in one entry, and how it is written down. */
+/** Mutants: the encoding of frames between nodes and of entries. */
 import type { Mutant } from './mutant.ts';
 
 export const WIRE: readonly Mutant[] = [
   {
     id: 'M16',
-    bug: 'frames carry no checksum',
+    bug: 'the checksums of frames are not verified',
     edits: [
       {
         in: 'FrameDecoder.#checkHeader',
@@ -20,8 +20,8 @@ export const WIRE: readonly Mutant[] = [
   },
   {
     id: 'T9',
-    bug: 'wait and reset change places between nodes',
-    law: 'every answer is what the log says',
+    bug: 'wait and reset are swapped between nodes',
+    law: 'every answer agrees with the log',
     edits: [
       {
         in: 'encodeLimit',
@@ -32,7 +32,7 @@ export const WIRE: readonly Mutant[] = [
   },
   {
     id: 'T10',
-    bug: 'the place in the entry is lost between nodes',
+    bug: 'the position in the entry is lost between nodes',
     law: 'every grant has a receipt of its own',
     edits: [
       {
@@ -62,13 +62,13 @@ export const WIRE: readonly Mutant[] = [
   },
   {
     id: 'T15',
-    bug: 'a batch takes the rules of the one before',
+    bug: 'a batch keeps the rules of the batch before it',
     law: 'the log holds what was asked',
     edits: [{ in: 'AllowBatchBuilder.clear', find: 'this.#ruleIndexOf.clear();', replace: '' }],
   },
   {
     id: 'T16',
-    bug: 'in a batch a request has the cost of an earlier one',
+    bug: 'a request in a batch gets the cost of an earlier one',
     law: 'the log holds what was asked',
     edits: [
       {
@@ -80,7 +80,7 @@ export const WIRE: readonly Mutant[] = [
   },
   {
     id: 'T19',
-    bug: 'a vote at a hand-over is asked like any other',
+    bug: 'the vote request of a hand-over is sent like any other',
     law: 'a graceful stop is noticed by nobody',
     edits: [
       {
@@ -92,7 +92,7 @@ export const WIRE: readonly Mutant[] = [
   },
   {
     id: 'T20',
-    bug: 'where logs part is told with index and term exchanged',
+    bug: 'a conflict hint has its index and its term swapped',
     law: 'a quorum makes progress, all replicas end up equal',
     edits: [
       {

@@ -1,10 +1,10 @@
-{{/* Of all that the chart makes, and by which pods are found. */}}
+{{/* The labels of everything that the chart makes. Services find pods by them. */}}
 {{- define "quorate.labels" -}}
 app.kubernetes.io/name: quorate
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{/* Behind the name of a service. Of certificates, too. */}}
+{{/* The domain that follows the name of a service, also in certificates. */}}
 {{- define "quorate.domain" -}}
 {{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
 {{- end }}
@@ -13,7 +13,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* What several values say together. */}}
+{{/* Checks values that depend on each other. */}}
 {{- define "quorate.checked" -}}
 {{- if and .Values.tls (not .Values.secretName) }}
 {{- fail "secretName must name the secret with the certificates, or tls must be false" }}

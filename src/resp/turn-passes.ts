@@ -1,8 +1,8 @@
 /**
- * Limits how long one turn (one pass of the event loop) may read commands, so that messages between nodes never wait
- * longer, whatever clients send. Connections that get no time in this turn continue in order in the next ones. This
- * file does not know any command.
+ * The work of all connections in one turn (one pass of the event loop). The read pass bounds the reading. The flush pass
+ * sends the ready answers. This file does not know any command.
  */
+import { ReplyWriter } from './reply-writer.ts';
 import type { MonotonicClock } from '../api/clocks.ts';
 
 /** A connection whose bytes wait to be read. */
@@ -26,13 +26,17 @@ interface Waiting {
   readonly sinceMillis: number;
 }
 
-/** What it is built from. */
-export interface ReadPassInit extends MonotonicClock {
+/** The parts that a read pass is built from. */
+interface ReadPassInit extends MonotonicClock {
   /** Runs `fn` when everything that came in this turn has been decided. */
   readonly atTurnEnd: (fn: () => void) => void;
 }
 
-/** The connections that wait to be read. */
+/**
+ * The connections that wait to be read. Limits how long one turn may read commands, so that messages between nodes never
+ * wait longer, even if clients send very much. Connections that get no time in this turn continue in order in the next
+ * ones.
+ */
 export class ReadPass {
   readonly #init: ReadPassInit;
   #waiting: Waiting[] = [];
@@ -99,5 +103,41 @@ export class ReadPass {
       this.#sinceMillis = now;
       this.#init.atTurnEnd(() => this.#turnEnds());
     }
+  }
+}
+
+/** A connection, as the flush pass sees it. */
+export interface Flushable {
+  /** Sends the ready answers. `writer` is empty, and must be empty again afterwards. */
+  flush(writer: ReplyWriter): void;
+}
+
+/**
+ * The connections with something to send. Sends the ready answers of all connections once in each turn, so that each
+ * connection needs only one write for all answers of a turn.
+ */
+export class FlushPass {
+  readonly #writer = new ReplyWriter();
+  #waiting = new Set<Flushable>();
+  #isPlanned = false;
+  readonly #atTurnEnd: (flush: () => void) => void;
+
+  constructor(atTurnEnd: (flush: () => void) => void) {
+    this.#atTurnEnd = atTurnEnd;
+  }
+
+  /** Flushes the connection at the end of this turn, or of the next turn if this one was already flushed. */
+  mark(connection: Flushable): void {
+    this.#waiting.add(connection);
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    this.#atTurnEnd(() => this.#run());
+  }
+
+  #run(): void {
+    const waiting = this.#waiting;
+    this.#waiting = new Set();
+    this.#isPlanned = false;
+    for (const connection of waiting) connection.flush(this.#writer);
   }
 }

@@ -34,7 +34,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('tick'), millis: fc.constantFrom(1, TICK_MILLIS, 300) }),
 );
 
-describe('whatever happens', () => {
+describe('any sequence of events', () => {
   it('each request is answered exactly once, at the latest one tick after its deadline', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
