@@ -6,10 +6,12 @@
  * const limiter = new RateLimiter(3, 10_000);
  * limiter.allow('ada', Date.now()); // true
  */
-export { InvalidLimiterArgumentError } from './limiter/library/arguments.ts';
-export { FixedWindow } from './limiter/library/fixed-window.ts';
-export { LeakyBucket, type LeakyBucketOptions } from './limiter/library/leaky-bucket.ts';
-export { SlidingWindowCounter } from './limiter/library/sliding-window-counter.ts';
-export { SlidingWindowLog } from './limiter/library/sliding-window-log.ts';
-export { TokenBucket, type TokenBucketOptions } from './limiter/library/token-bucket.ts';
+export { InvalidLimiterArgumentError } from './limiter/library/local-limiter.ts';
+export { FixedWindow, SlidingWindowCounter, SlidingWindowLog } from './limiter/library/windows.ts';
+export {
+  LeakyBucket,
+  type LeakyBucketOptions,
+  TokenBucket,
+  type TokenBucketOptions,
+} from './limiter/library/buckets.ts';
 export { RateLimiter } from './limiter/rate-limiter.ts';

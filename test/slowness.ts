@@ -18,14 +18,14 @@ export class BusyWatch {
   readonly #timer: NodeJS.Timeout;
 
   constructor() {
-    this.#peek();
-    this.#timer = setInterval(() => this.#peek(), CHECK_EVERY_MILLIS).unref();
+    this.#check();
+    this.#timer = setInterval(() => this.#check(), CHECK_EVERY_MILLIS).unref();
   }
 
   /** How many times longer work took since the creation than on an idle machine, at least 1. Ends the watch. */
   slowness(): number {
     clearInterval(this.#timer);
-    this.#peek();
+    this.#check();
     const fraction = this.#spentMillis / this.#cpuMillis;
     if (fraction < OWN_FRACTION_MAX) return 1;
     console.log(
@@ -34,7 +34,7 @@ export class BusyWatch {
     return PROCESSES * fraction;
   }
 
-  #peek(): void {
+  #check(): void {
     const startedMillis = performance.now();
     const before = process.cpuUsage();
     let cpuMillis = 0;

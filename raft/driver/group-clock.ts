@@ -57,8 +57,8 @@ export class GroupClock {
   }
 
   /**
-   * The timeline of the last entry's term, `_term`, reached at least `timeMillis`, `ageMillis` ago on this replica's
-   * clock. The latest call counts.
+   * Sets the estimate: group time was at least `timeMillis`, `ageMillis` ago on this replica's clock. A later call
+   * replaces an earlier one. The interface `GroupClock` passes the term too; this clock does not need it.
    */
   anchor(_term: number, timeMillis: number, ageMillis = 0): void {
     this.#anchor = { timeMillis, seenAtMillis: this.#monotonicMillis() - ageMillis };

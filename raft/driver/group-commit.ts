@@ -148,8 +148,8 @@ export class GroupCommit {
   }
 
   /**
-   * Collects the data of one group. Activates the group if it found no room. Returns whether a group that did has more
-   * to do.
+   * Collects the data of one group. Activates the group if it found no room. Returns true if the group found room and
+   * has more to do.
    */
   #collect(group: Group, room: Room, writes: GroupWrite[], pending: PendingWrite[]): boolean {
     const { core, snapshots } = group;
@@ -200,7 +200,7 @@ export class GroupCommit {
     this.#isBusy = true;
     if (this.#isStopped) return;
     if (error !== undefined) {
-      // The contents of the disk are unknown now: send nothing more (P6).
+      // The contents of the disk are unknown now: send nothing more (promise P6).
       this.#init.failed(error);
       return;
     }

@@ -18,8 +18,8 @@ export type * from './group-application.ts';
 export { MULTI_RAFT_DEFAULTS, type MultiRaftOptions } from './multi-raft-options.ts';
 
 /**
- * The Raft driver of one node. Not listed below: it throws `InvariantError` if it is called with a group that this node
- * does not hold.
+ * The Raft driver of one node. Methods that change a group, or wait for something in it, throw `InvariantError` if this
+ * node does not hold the group, and so does `newestEpoch`. The others then return false or undefined, or do nothing.
  */
 export class MultiRaft {
   readonly #init: MultiRaftInit;

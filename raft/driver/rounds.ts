@@ -9,7 +9,7 @@
 import type { Group } from './group.ts';
 import type { GroupId } from '../types.ts';
 
-/** A round that is not applied at this tick is no longer waited for. */
+/** After this many ticks the next round begins, even if some entries of the round are not applied. */
 const ROUND_TICKS_MAX = 2;
 
 interface Proposed {

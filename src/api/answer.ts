@@ -112,7 +112,7 @@ export interface ConflictingId {
 }
 
 /**
- * The request is denied because no node could decide it (requirement P3). If `proposed` is false, the request
+ * The request is denied because no node could decide it (promise P3). If `proposed` is false, the request
  * certainly did not reach a log.
  */
 export interface Unavailable {

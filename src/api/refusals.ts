@@ -40,9 +40,9 @@ export const UNAVAILABLE_RETRY_SECONDS = 1;
 interface UnavailableMeaning {
   readonly text: string;
   /**
-   * Whether the request may have reached a log at the node that gives this reason. With `either`, only the `proposed`
-   * field of the answer says so. `proposed` can be true with every reason, because another node may have been asked
-   * before. If it is false, certainly nothing was charged.
+   * The `proposed` field of an answer that a node gives for this reason by itself. False: certainly nothing was charged.
+   * True: the request reached a log, and may be charged. `never` means false, `always` true; with `either`, only the
+   * answer says. An answer can have `proposed: true` with every reason, because another node may have been asked before.
    */
   readonly proposed: 'never' | 'either' | 'always';
 }
@@ -53,8 +53,8 @@ interface UnavailableMeaning {
  */
 export const UNAVAILABLE = {
   /**
-   * No leader was known before the deadline, or the leader had answered no request for that long, or the leader that
-   * had the request was deposed before the request was committed.
+   * Until the deadline no leader was known, or the leader answered nobody for a whole deadline, or the leader that had
+   * the request was deposed before the request was committed.
    */
   no_leader: { text: 'no node could decide for this user before the deadline', proposed: 'never' },
   /** A leader had the request but did not answer in time. */
@@ -64,7 +64,8 @@ export const UNAVAILABLE = {
   /** The disk of the leader is nearly full. */
   low_disk: { text: 'the deciding node has little disk space left', proposed: 'never' },
   /**
-   * There is no memory left for the key or the request id. The request counts nowhere, though it may be in the log.
+   * There is no memory left for the key or the request id. The request is charged nowhere. With `proposed: true` it is in
+   * a log, and the log refused it.
    */
   at_capacity: {
     text: 'there is no memory for another user or request id; known ones are still served',
@@ -82,7 +83,8 @@ export const UNAVAILABLE = {
   /** The request was matched with another rule version than its partition decides by. */
   rules_changed: { text: 'the rules are being changed; try again', proposed: 'never' },
   /**
-   * The request was matched with an outdated record of its customer. It counts nowhere, though it may be in the log.
+   * The request was matched with an outdated record of its customer. It may be in a log, but it is charged nowhere, so
+   * `proposed` is false.
    */
   customer_changed: { text: 'the record of the customer is being changed; try again', proposed: 'never' },
   /**

@@ -34,7 +34,7 @@ export const ASKED_DIGEST_MAX = 2 ** 48 - 1;
 
 /** One more limit that must grant a request. */
 export interface FurtherLimit {
-  /** The key that it counts by: 1 to `KEY_BYTES_MAX` bytes, in the same partition as the request's `userId`. */
+  /** The key (see `AllowRequest.userId`) that it counts by, in the same partition as the request's `userId`. */
   readonly userId: string;
   /** 1 to `RULE_ID_BYTES_MAX` bytes. */
   readonly ruleId: string;
@@ -48,7 +48,10 @@ export interface FurtherLimit {
 export interface AllowRequest {
   /** Absent. The other kinds of `UserRequest` have their kind here. */
   readonly ask?: undefined;
-  /** The key whose budget is used: 1 to `KEY_BYTES_MAX` bytes. */
+  /**
+   * The key whose budget is used, such as `user=ada` or `ip/24=10.1.2.0`: 1 to `KEY_BYTES_MAX` bytes. Partitions, the
+   * router and messages between nodes call a key `userId`; only in `Question` is it the user.
+   */
   readonly userId: string;
   /** The id of the rule, 1 to `RULE_ID_BYTES_MAX` bytes. Absent: the default rule at the time of the decision. */
   readonly ruleId?: string | undefined;
@@ -60,8 +63,8 @@ export interface AllowRequest {
    */
   readonly timestampMillis?: number | undefined;
   /**
-   * Makes a retry safe: 1 to `REQUEST_ID_BYTES_MAX` bytes. Within the request id horizon it must be unique per user
-   * and rule.
+   * Makes a retry safe: 1 to `REQUEST_ID_BYTES_MAX` bytes. Within the request id horizon it must be unique per key
+   * (`userId`).
    */
   readonly requestId?: string | undefined;
   /**
@@ -133,15 +136,17 @@ export function invalidIn(request: AllowRequest): Invalid | undefined {
 }
 
 function invalidInLimits({ userId, ruleId, further = [], askedDigest }: AllowRequest): Invalid | undefined {
-  if (!isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX)) return noLimits('to come with what was asked');
-  if (further.length >= LIMITS_PER_REQUEST_MAX) return noLimits(`at most ${LIMITS_PER_REQUEST_MAX}`);
-  if (further.length > 0 && ruleId === undefined) return noLimits('named each');
+  if (!isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX))
+    return wrongLimits('limits must come with an askedDigest');
+  if (further.length >= LIMITS_PER_REQUEST_MAX)
+    return wrongLimits(`limits must be at most ${LIMITS_PER_REQUEST_MAX}`);
+  if (further.length > 0 && ruleId === undefined) return wrongLimits('limits must each have a ruleId');
   const seen = new Set([limitName({ userId, ruleId: ruleId ?? '' })]);
   for (const limit of further) {
     const wrong = invalidIn({ userId: limit.userId, ruleId: limit.ruleId, cost: limit.cost });
     if (wrong !== undefined) return wrong;
     const name = limitName(limit);
-    if (seen.has(name)) return noLimits('different from each other');
+    if (seen.has(name)) return wrongLimits('limits must be different from each other');
     seen.add(name);
   }
   return undefined;
@@ -151,8 +156,8 @@ function limitName({ userId, ruleId }: FurtherLimit): string {
   return `${ruleId.length}:${ruleId}${userId}`;
 }
 
-function noLimits(bound: string): Invalid {
-  return { kind: 'invalid', field: 'limits', message: `limits must be ${bound}` };
+function wrongLimits(message: string): Invalid {
+  return { kind: 'invalid', field: 'limits', message };
 }
 
 function noText(field: RequestField, maxBytes: number): Invalid {

@@ -120,7 +120,7 @@ export async function runNode(options: RunOptions): Promise<void> {
     version: options.version,
     ...(options.listen !== undefined && { listen: options.listen }),
     logger,
-    // Exit at once: all that is queued depends on the disk that failed (P6).
+    // Exit at once: all that is queued depends on the disk that failed (promise P6).
     onFatal(error) {
       complain(`node ${options.id} stops: ${explain(error).message}`);
       process.exit(EXIT_FATAL);

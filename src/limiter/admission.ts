@@ -1,6 +1,6 @@
 /**
- * Checks a request against its rule before any grant is looked at: can it be decided at all? This is asked
- * before a request is proposed, where a wall clock exists to compare with. A request that is in the log is always decided.
+ * Checks a request against its rule before any grant is read: can it be decided at all? This is asked before a
+ * request is proposed, where a wall clock exists to compare with. A request that is in the log is always decided.
  */
 
 import type { AllowRequest } from '../api/request.ts';

@@ -7,11 +7,14 @@ import type { CustomerRequest } from '../api/customer.ts';
 import { type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
 import { assert } from './assert.ts';
 import type { Decision } from './decision.ts';
-import { NOT_JUDGED, type DecidedAt, receiptAt, refusalOf } from './decisions-without-limit.ts';
-import { type SetOutcome, setUsed } from './set-used.ts';
-import { recordAt, saysNothing } from './state/customer-table.ts';
+import { type DecidedAt, NOT_JUDGED, receiptAt, refusalOf } from './decisions-without-limit.ts';
+import { recordAt, ruleFor, saysNothing } from './state/customer-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
+import { capacityOf } from '../api/rule.ts';
+import type { KeyTable } from './state/key-table.ts';
+import { KEY_BYTES } from './state/state-size.ts';
+import type { Demand } from './meters/meter.ts';
 
 /** Applies the requests of one entry in order and reports each decision with its position in the entry. */
 export function applyCustomers(
@@ -162,4 +165,49 @@ function noRoom({ applied }: LimiterState, place: DecidedAt): Decision {
   assert(place.position !== undefined, 'a change has its place in the log');
   const decided = receiptAt(place, applied.timeMillis);
   return { ...NOT_JUDGED, decided, rulesVersion: place.rulesVersion, refusal: 'at_capacity' };
+}
+
+/** What the operator wants. The key itself has been looked up in the state. */
+export interface WantedUse {
+  readonly ruleIds: readonly string[];
+  readonly used: number;
+}
+
+/**
+ * `above`: `used` exceeds what `ruleId` may grant at once, which is `usedMax`. Nothing has changed unless it is `done`.
+ */
+export type SetOutcome =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'unknown_rule'; readonly ruleId: string }
+  | { readonly kind: 'at_capacity' }
+  | { readonly kind: 'above'; readonly ruleId: string; readonly usedMax: number };
+
+/**
+ * An operator sets how much of some rules a key has used: the key that was looked up last. Its grants under these
+ * rules are forgotten, including those of earlier meters, and the new cost is recorded as granted now. Either all
+ * rules change or none.
+ */
+export function setUsed(state: LimiterState, { ruleIds, used }: WantedUse): SetOutcome {
+  const { name, applied, customers, size, table } = state;
+  const record = customers.find(name);
+  const wanted: { readonly keys: KeyTable; readonly demand: Demand }[] = [];
+  let bytes = 0;
+  for (const ruleId of ruleIds) {
+    const keys = state.tableOf(ruleId);
+    if (keys === undefined) return { kind: 'unknown_rule', ruleId };
+    const rule = ruleFor(record, keys.rule);
+    const usedMax = capacityOf(rule);
+    if (used > usedMax) return { kind: 'above', ruleId, usedMax };
+    const { effectiveWindowMillis: windowMillis } = keys;
+    const t = applied.timeMillis + keys.aheadMillis;
+    const demand = { rule, t, cost: used, windowMillis, keptMillis: windowMillis };
+    // A key that is known already takes at least as much room.
+    if (keys.find(name) === NONE)
+      bytes += KEY_BYTES + keys.nameBytes(name) + keys.meter.bytesToGrant(NONE, demand);
+    wanted.push({ keys, demand });
+  }
+  if (!size.hasRoom(bytes, true, table?.partitionBytesMax ?? 0)) return { kind: 'at_capacity' };
+  state.resetKey(({ rule }) => ruleIds.includes(rule.id));
+  for (const { keys, demand } of wanted) keys.setUsed(demand, name, applied);
+  return { kind: 'done' };
 }

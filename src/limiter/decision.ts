@@ -6,7 +6,7 @@
 import type { Decision as Judged } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
 import type { Refund } from '../api/refund.ts';
-import type { Conflict } from './fingerprint.ts';
+import type { Conflict } from './question.ts';
 
 /** The position of an entry in the log and the group time stamped on it. */
 export interface AppliedPosition {

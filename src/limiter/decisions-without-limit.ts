@@ -6,7 +6,7 @@
 import type { Receipt } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { Decision, Refusal } from './decision.ts';
-import type { Conflict } from './fingerprint.ts';
+import type { Conflict } from './question.ts';
 import type { GrantView } from './state/remembered-grant.ts';
 
 /** Where a decision is made. Without `position` it is read from the state after the whole entry. */

@@ -7,9 +7,8 @@ import { type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
 import { limitStatusOf } from '../api/joint-answer.ts';
 import { assert } from './assert.ts';
 import type { Decision } from './decision.ts';
-import { conflictBetween } from './fingerprint.ts';
+import { conflictBetween, type Outcome, type Question } from './question.ts';
 import type { Demand } from './meters/meter.ts';
-import type { Outcome, Question } from './question.ts';
 import { isBlockedAt, recordAt, ruleFor } from './state/customer-table.ts';
 import { inheritedBy, type Inherited, millisBetween, newestInherited } from './state/inheritance.ts';
 import { AHEAD_MILLIS_MAX, type KeyTable } from './state/key-table.ts';
@@ -30,17 +29,19 @@ export class Judgement implements Demand {
   newestMillis = -Infinity;
   /** Judged at a caller's timestamp, not in group time. */
   isEvent = false;
-  /** The time the request asked for. */
+  /** The time that the request asked for, in milliseconds: its timestamp, or group time. */
   asked = 0;
+  /** The time that the request is judged at, in milliseconds: the later of `asked` and the key's newest grant. */
   t = 0;
   cost = 0;
   windowMillis = 0;
   /** The cost that counts at time `t`. */
   live = 0;
   /**
-   * It is judged at a later time than it asked for, and must be denied: either grants at the time asked for may have
+   * It is judged at a later time than it asked for, and must be denied. Either grants at the time asked for may have
    * been forgotten (`evictedThroughMillis`), or it asks in group time and the key has grants with later timestamps of a
-   * caller. Judged at those, it could be granted again and again as they move on, faster than real time.
+   * caller. If such a request were judged at the newest of those timestamps, it could be granted each time that
+   * timestamp moves on, so more often than real time allows.
    */
   isHeld = false;
   #keys: KeyTable | undefined;

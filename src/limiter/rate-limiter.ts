@@ -3,8 +3,7 @@
  * but the caller chooses when idle users are forgotten. The other meters are in `library/`.
  */
 
-import { requireLimit } from './library/arguments.ts';
-import { LocalLimiter } from './library/local-limiter.ts';
+import { LocalLimiter, requireLimit } from './library/local-limiter.ts';
 
 /**
  * Grants each user at most `limit` requests in any rolling window of `windowMillis`.

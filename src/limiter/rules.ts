@@ -1,15 +1,18 @@
-/** The rule table that the log carries, its bounds and its validation. Plain data; it decides nothing. */
+/**
+ * The rule table that the log carries, its bounds and its validation; and rules that a request states itself. Plain
+ * data; it decides nothing.
+ */
 
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { RULE_ID_BYTES_MAX } from '../api/request.ts';
-import { isStatedId } from '../api/stated-rule.ts';
+import { isStatedId, parseStatedRule, parseStatedThrottle } from '../api/stated-rule.ts';
 import {
   GRANULARITY_MILLIS_MAX,
   LIMIT_MAX,
   limitMaxOf,
+  type Rule,
   RULE_CLOCKS,
   RULE_METERS,
-  type Rule,
   type RuleMeter,
   WINDOW_MILLIS_MAX,
 } from '../api/rule.ts';
@@ -264,4 +267,31 @@ function printable(value: unknown): string {
     return Array.isArray(value) ? `an array of ${value.length}` : 'an object';
   }
   return String(value);
+}
+
+/**
+ * The number of stated windows under which one key can have grants at a time; one more is refused as `at_capacity`.
+ * Callers choose the numbers, so a caller that chooses many fills up only its own key. A request with several limits is
+ * checked once per limit and may exceed this by as many.
+ */
+export const STATED_WINDOWS_PER_KEY_MAX = 64;
+
+/**
+ * The rule that a request states itself in the rule id, e.g. `100/60000ms`; nobody configured it. Undefined if the id
+ * is an ordinary name.
+ */
+export function statedRule(ruleId: string): Rule | undefined {
+  // Always the cluster's clock: with a timestamp of its own a caller could make nothing count. For that, configure a
+  // rule.
+  const stated = parseStatedRule(ruleId);
+  if (stated !== undefined) return { id: ruleId, ...stated, clock: 'cluster' };
+  const throttle = parseStatedThrottle(ruleId);
+  if (throttle === undefined) return undefined;
+  const { count: limit, periodMillis: windowMillis, maxBurst } = throttle;
+  return { id: ruleId, limit, windowMillis, clock: 'cluster', meter: 'tokenBucket', burst: maxBurst + 1 };
+}
+
+/** Is it a stated throttle? All throttles of one key share one bucket, though each call may name other numbers. */
+export function isThrottle({ id, meter }: Rule): boolean {
+  return meter === 'tokenBucket' && parseStatedThrottle(id) !== undefined;
 }

@@ -12,8 +12,8 @@ import type { AskAnswer } from '../api/question.ts';
 import type { PeekAnswer } from '../api/peek.ts';
 import { ANY_RULE } from '../api/stated-rule.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
-import { RULES_CHANGED } from './node-refusals.ts';
 import type { Asking } from './open-request.ts';
+import { RULES_CHANGED } from './node-refusals.ts';
 import type { RuleSet } from './rule-set.ts';
 import { isLeftToFailModes } from './part-outcome.ts';
 
@@ -24,8 +24,8 @@ type Confirmed = (refusal: Unavailable | undefined, partition: number) => void;
 export class ConfirmedRules {
   readonly #ask: MatchedRequestsInit['ask'];
   /**
-   * Names the key, and so the partition, that is asked. All requests ask the same one, so they share one quorum
-   * round; if it fails, the next request asks another.
+   * Names the key, and so the partition, that is asked. All requests ask the same one, so one quorum
+   * round serves them; if it fails, the next request asks another.
    */
   #asked = 0;
 
@@ -56,7 +56,7 @@ export class ConfirmedRules {
 
   /**
    * Answers with the refusal that this node's rules gave. If the request names a rule, newer rules may contain it.
-   * Then a partition is asked first, and `tell` gets its answer if this node's rules are not in force.
+   * Then a partition is asked first, and `report` gets its answer if this node's rules are not in force.
    */
   refuse(
     matched: Invalid | Unavailable,

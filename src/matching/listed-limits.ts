@@ -13,8 +13,8 @@ import { statedDefinition } from '../rules/stated-definition.ts';
 import { type MatchedLimit, type MatchedLimits, windowsOf } from './matched-limit.ts';
 
 /**
- * What the rules say about one list. `limits` has one entry for each window; lists with the same key and rule share
- * it.
+ * What the rules say about one list. `limits` has one entry for each window; lists with the same key and rule
+ * have the same entry.
  */
 export type MatchedList =
   | { readonly kind: 'free' | 'unlimited' | 'unmatched' }
@@ -27,7 +27,7 @@ export interface MatchedLists extends MatchedLimits {
   /** Limits of lists with cost 0: they are peeked at and not charged. */
   readonly checks: readonly MatchedLimit[];
   /** The limits in `enforced` whose cost is above the maximum: the request is denied without asking anybody. */
-  readonly tooDear: readonly MatchedLimit[];
+  readonly tooExpensive: readonly MatchedLimit[];
 }
 
 /** Identifies a limit: a rule id and a key. A rule id never contains a line break. */
@@ -77,19 +77,27 @@ export function listedLimits(
     matched.push({ kind: 'limited', limits });
   }
   if (isAnyUnmatched && unmatched === 'deny')
-    return { kind: 'limits', enforced: [], shadowed: [], unmatched, lists: matched, checks: [], tooDear: [] };
+    return {
+      kind: 'limits',
+      enforced: [],
+      shadowed: [],
+      unmatched,
+      lists: matched,
+      checks: [],
+      tooExpensive: [],
+    };
   const enforced = [...charged.values()];
   const count = enforced.length + checks.size;
   if (count > LIMITS_PER_REQUEST_MAX)
     return invalid('descriptors', `${count} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
-  const tooDear = enforced.filter(({ cost, settle }) => cost > COST_MAX && settle !== true);
+  const tooExpensive = enforced.filter(({ cost, settle }) => cost > COST_MAX && settle !== true);
   const limits = {
     kind: 'limits',
     enforced,
     shadowed,
     unmatched: isAnyUnmatched ? unmatched : undefined,
   } as const;
-  return { ...limits, lists: matched, checks: [...checks.values()], tooDear };
+  return { ...limits, lists: matched, checks: [...checks.values()], tooExpensive };
 }
 
 /**

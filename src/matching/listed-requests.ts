@@ -52,7 +52,7 @@ export function askListed(init: ListedInit, request: ListedRequest, done: Listed
   peekAll(checks, init.peek, (peeked) => {
     if (!(peeked instanceof Map)) return done(peeked);
     if (lists?.kind === 'limits') {
-      for (const limit of lists.tooDear) peeked.set(limitId(limit), neverFits(limit));
+      for (const limit of lists.tooExpensive) peeked.set(limitId(limit), neverFits(limit));
       if ([...peeked.values()].some(({ isOver }) => isOver))
         return done({ kind: 'listed', allowed: false, lists: outcomesOf(lists, peeked, false) });
     }
@@ -144,8 +144,10 @@ function statusOfAll(
 
 function statusesOf({ part, answer }: AnsweredPart, wasGranted: boolean): [string, ListedStatus][] {
   if (answer?.kind === 'invalid') {
-    const tooDear = part.limits.filter(({ cost, window, settle }) => cost > window.limit && settle !== true);
-    return tooDear.map((limit) => [limitId(limit), neverFits(limit)]);
+    const tooExpensive = part.limits.filter(
+      ({ cost, window, settle }) => cost > window.limit && settle !== true,
+    );
+    return tooExpensive.map((limit) => [limitId(limit), neverFits(limit)]);
   }
   if (answer?.kind !== 'decision') return [];
   const { decision } = answer;

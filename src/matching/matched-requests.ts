@@ -1,8 +1,8 @@
 /**
- * Runs a request through the partitions of its limits. Limits in one partition are decided in one step of its log.
- * With several partitions, all but the first are asked for reservations: ordinary grants under ids of their own.
- * When all have granted, the first is asked under the request's own id, and its answer is the answer; if one
- * denies, the reservations are given back. So no limit is exceeded. See README.md, also for fail modes.
+ * Runs a request through the partitions of its limits. If there are several, all but the first are asked for
+ * reservations: ordinary grants under ids of their own. When all have granted, the first is asked under the request's
+ * own id, and its answer is the answer. If one denies, the reservations are given back. So no limit is exceeded.
+ * docs/internals/matching.md has the steps, docs/concepts/fail-modes.md the fail modes.
  */
 import type { AllowAnswer } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
@@ -16,9 +16,8 @@ import { Customers } from './customers.ts';
 import { refundRequest } from './matched-refunds.ts';
 import type { AskInTime, MatchedRequestsInit } from './matched-requests-init.ts';
 import { askListed, type Peek } from './listed-requests.ts';
-import { deniedHere } from './denied-here.ts';
+import { deniedHere, longestDenial } from './denials.ts';
 import { mayHaveMoved } from './earlier-rule-sets.ts';
-import { longestDenial } from './longest-denial.ts';
 import { Peeks } from './peeks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
 import { OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
@@ -51,7 +50,7 @@ import { leftNow, settle } from './settlements.ts';
 import { ShadowRules } from './shadow-rules.ts';
 import { WaitingForRules } from './waiting-for-rules.ts';
 
-/** How often a request is matched again at once because its customer's record has changed; then it waits for a tick. */
+/** How often a request is matched again in one tick because its customer's record has changed. */
 const RECORDS_PER_TICK_MAX = 4;
 
 /** Asks for requests that rules find the limits of. One per node; it stores no grants. */
@@ -246,7 +245,8 @@ export class MatchedRequests {
         this.#refuse(first, outcome, { asking, ruleSet, reserved });
         return;
       case 'undecided': {
-        // Before the first is asked: what it grants under the request's own id is repeated to every retry.
+        // Take the local fraction now, before the first part is asked: once that part grants under the request's own
+        // id, every retry gets that grant.
         const { limits, part } = outcome;
         asking.undecided = limits;
         const retryAfterMillis = takeLocal(asking, limits, this.#init.degraded);

@@ -53,7 +53,7 @@ export interface Asking {
   answered: readonly AnsweredPart[];
 }
 
-/** An empty list that most requests share. */
+/** The empty list of most requests. */
 export const NONE: readonly never[] = [];
 
 /** A new open request. @param rulesVersion 0 before it was matched */

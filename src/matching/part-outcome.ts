@@ -14,7 +14,8 @@ import { compareText } from '../rules/native-scope.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 
 /**
- * The limits of a request in one partition. The first key is the one that the request to the partition is sent for.
+ * The limits of a request in one partition. The router finds the partition by `limits[0].userId`, and that key keeps the
+ * request id.
  */
 export interface RequestPart {
   readonly partition: number;
@@ -158,19 +159,25 @@ export function worstOf(refusals: readonly RefusedPart[]): RefusedPart | undefin
   return found;
 }
 
+const WAIT_MAX = 2 ** 48;
+const UNAVAILABLE_RANK = 2 ** 50;
+const ERROR_RANK = 2 ** 51;
+
+/** Denials by the length of the wait, then blocks, then "unavailable", then errors. */
 function badness(answer: AllowAnswer): number {
   switch (answer.kind) {
     case 'decision':
       // A block takes precedence over any denial by a limit.
       return (
-        Math.min(waitMillisOf(answer.decision), 2 ** 48) + (answer.decision.isBlocked === true ? 2 ** 48 : 0)
+        Math.min(waitMillisOf(answer.decision), WAIT_MAX) +
+        (answer.decision.isBlocked === true ? WAIT_MAX : 0)
       );
     case 'unavailable':
       // The node can ask again at once, by the other rules.
-      return wantsOtherRules(answer) ? 2 ** 50 + 1 : 2 ** 50;
+      return wantsOtherRules(answer) ? UNAVAILABLE_RANK + 1 : UNAVAILABLE_RANK;
     case 'conflict':
     case 'invalid':
-      return 2 ** 51;
+      return ERROR_RANK;
   }
 }
 
@@ -198,7 +205,10 @@ export function isAllowed(answer: AskAnswer): boolean {
   }
 }
 
-/** The request was certainly not charged, unless the answer is a grant. */
+/**
+ * It is known whether the request was charged: it was if the answer is a grant, otherwise it was not. False: nobody
+ * knows.
+ */
 export function isCertain(answer: AllowAnswer): boolean {
   return answer.kind !== 'unavailable' || !answer.proposed;
 }

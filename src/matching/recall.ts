@@ -4,9 +4,9 @@
  */
 import type { AllowAnswer, Unavailable } from '../api/answer.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
+import type { Asking } from './open-request.ts';
 import { TOO_LATE } from './node-refusals.ts';
 import { earlierKeepers } from './earlier-rule-sets.ts';
-import type { Asking } from './open-request.ts';
 import type { RuleSet } from './rule-set.ts';
 import { followsFailModes, isGrant, type RequestPart, wantsOtherRules, withKey } from './part-outcome.ts';
 import { requestFor } from './part-request.ts';
@@ -71,7 +71,7 @@ export function recall(
  * Asks the keys that kept the id by earlier rules, one after the other. Calls `goOn` if none of them remembers a
  * grant.
  *
- * @param shares the parts by the rules in force, which are asked next; empty: no rule limits the request
+ * @param parts the parts by the rules in force, which are asked next; empty: no rule limits the request
  */
 export function recallEarlier(
   init: RecallInit,

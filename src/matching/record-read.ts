@@ -23,7 +23,7 @@ export type RecordFound =
 
 /**
  * Moves the part in the customer's partition to the front, and in it the limits of the customer's own key. So that
- * key keeps the request's id whenever such a limit applies, whatever the tier is.
+ * key keeps the request's id whenever such a limit applies, in every tier.
  */
 export function ownFirst(
   parts: readonly RequestPart[],
@@ -47,7 +47,7 @@ export function readOf({ key: userId }: KnownCustomer): CustomerRequest {
 /**
  * Compares the answer with the record that a request was matched with.
  *
- * @param shares the parts that are asked next; empty: no rule limits the request
+ * @param parts the parts that are asked next; empty: no rule limits the request
  * @param rulesVersion of the rules that the request was matched with
  * @param settle the request is a settlement, which no block denies
  */

@@ -199,13 +199,13 @@ function isToBeAskedAgain(
   return answer.kind === 'unavailable' || nowMillis < doubtUntilMillis;
 }
 
-/** How long a reservation can count at most: a window counter looks at two windows. */
+/** How long a reservation can count at most: a window counter counts two windows. */
 function countedMillisMax({ limits }: RequestPart): number {
   return 2 * Math.max(...limits.map(({ window }) => window.windowMillis));
 }
 
 /**
- * Until when the reservations of a request may take. If fail modes can let the request through, half of the time is
+ * The time until which the partitions may answer the reservations of a request. If fail modes can let the request through, half of the time is
  * kept for asking the first part.
  */
 export function reservationsUntil(

@@ -15,6 +15,8 @@ import { unmatchedIn } from '../rules/unmatched.ts';
 import { listedLimits, type MatchedLists } from './listed-limits.ts';
 import { type MatchedLimit, type MatchedLimits, windowIdsOf, windowsOf } from './matched-limit.ts';
 import { RULES_CHANGED } from './node-refusals.ts';
+import type { Rule } from '../api/rule.ts';
+import { definitionsOfTable } from '../rules/table-form.ts';
 
 /** How many rules that requests state themselves are kept prepared. */
 const STATED_MAX = 256;
@@ -187,7 +189,7 @@ export class RuleSet {
    */
   chargeableListsFor(request: ListedRequest): MatchedLists | Invalid | Unavailable {
     const lists = this.listsFor(request);
-    return lists.kind === 'limits' && lists.tooDear.length > 0 ? RULES_CHANGED : lists;
+    return lists.kind === 'limits' && lists.tooExpensive.length > 0 ? RULES_CHANGED : lists;
   }
 }
 
@@ -234,9 +236,12 @@ function limitsOf(matching: Matching, cost: number): MatchedLimits | Invalid {
   const enforced = limiting.filter(({ rule }) => !rule.shadow).flatMap((rule) => windowsOf(rule, cost));
   if (enforced.length > LIMITS_PER_REQUEST_MAX)
     return invalid('descriptors', `${enforced.length} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
-  const tooDear = enforced.find((limit) => limit.cost > COST_MAX);
-  if (tooDear !== undefined)
-    return invalid('cost', `cost must be at most ${COST_MAX} after rule '${tooDear.ruleId}' multiplies it`);
+  const tooExpensive = enforced.find((limit) => limit.cost > COST_MAX);
+  if (tooExpensive !== undefined)
+    return invalid(
+      'cost',
+      `cost must be at most ${COST_MAX} after rule '${tooExpensive.ruleId}' multiplies it`,
+    );
   const shadowed = limiting
     .filter(({ rule }) => rule.shadow)
     .map((rule) => windowsOf(rule, cost))
@@ -270,4 +275,32 @@ function invalid(field: string, message: string): Invalid {
 
 function asksWhoUserIs({ scope }: RuleDefinition): boolean {
   return scope.kind === 'descriptors' && scope.conditions.some(({ name }) => name === USER);
+}
+
+/** The rules in the state of group 0. */
+interface Known {
+  readonly rules: { readonly version: number; readonly rules: readonly Rule[] };
+  /** The rule definitions as JSON. Absent if the rules were given as a plain table. */
+  readonly definitions?: string;
+}
+
+/**
+ * Makes the rule set of the newest rules that this node knows, when it is first needed, and keeps it until the
+ * version changes.
+ */
+export class CurrentRuleSet {
+  #ruleSet: RuleSet | undefined;
+
+  /** The rule set of these rules. The same object is returned as long as the version is the same. */
+  of({ rules, definitions }: Known): RuleSet {
+    // A version always stands for the same rules, so comparing versions is enough.
+    if (this.#ruleSet?.version !== rules.version) {
+      const meant =
+        definitions === undefined
+          ? definitionsOfTable(rules.rules)
+          : (JSON.parse(definitions) as readonly RuleDefinition[]);
+      this.#ruleSet = new RuleSet(rules.version, meant);
+    }
+    return this.#ruleSet;
+  }
 }

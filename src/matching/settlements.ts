@@ -12,10 +12,10 @@ import { textDigest } from '../api/text-hash.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
-import { asOf, type CustomerCache } from './customer-cache.ts';
-import { peekAtLimits } from './longest-denial.ts';
-import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
+import { asOf, type CustomerCache } from './customer-cache.ts';
+import { peekAtLimits } from './denials.ts';
+import type { MatchedLimit } from './matched-limit.ts';
 import { attemptId } from './reservations.ts';
 import type { RuleSet } from './rule-set.ts';
 import {
@@ -68,7 +68,7 @@ export function settle(
   }
 }
 
-/** From now on every "unavailable" of this request says that it may have been charged, whatever the reason is. */
+/** From now on every "unavailable" of this request says that it may have been charged, for every reason. */
 function maybeCharged(asking: Asking): void {
   if (asking.mayHaveCharged) return;
   asking.mayHaveCharged = true;

@@ -105,10 +105,10 @@ export class GroupMover {
 
   tick(): void {
     this.#ticks += 1;
-    if (this.#ticks % CHECK_TICKS === 0) this.#peek();
+    if (this.#ticks % CHECK_TICKS === 0) this.#check();
   }
 
-  #peek(): void {
+  #check(): void {
     const { raft, meta, offers, groups, report } = this.#init;
     const { state } = meta;
     if (state === undefined) {

@@ -90,12 +90,12 @@ export class Membership {
   stateChanged(state: MetaState): void {
     this.#judged(() => this.#own.update(state));
     this.#keeper.update(state);
-    this.#init.defer(() => this.#peek());
+    this.#init.defer(() => this.#check());
     this.admissionChanged();
   }
 
-  #peek(): void {
-    if (this.verdict === undefined) this.#keeper.peek();
+  #check(): void {
+    if (this.verdict === undefined) this.#keeper.check();
   }
 
   /** The admitted nodes may have changed, because the state or the members of group 0 did. */

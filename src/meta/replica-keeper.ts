@@ -97,11 +97,11 @@ export class ReplicaKeeper {
   tick(): void {
     this.#ticks += 1;
     this.#offerFresh();
-    if (this.#ticks % CHECK_TICKS === 0 && !this.#isDone) this.peek();
+    if (this.#ticks % CHECK_TICKS === 0 && !this.#isDone) this.check();
   }
 
   /** Compares the replicas with the placement. Must not be called within a turn of the driver. */
-  peek(): void {
+  check(): void {
     const state = this.#state;
     if (state === undefined) return;
     const { nodeId, placement } = this.#init;

@@ -19,7 +19,7 @@ import { sayable } from './peer-addresses.ts';
 
 /** A node without a report for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
-/** Enough characters for people to tell two databases apart. */
+/** Enough characters for people to distinguish two databases. */
 const INCARNATION_CHARACTERS = 8;
 
 /** The report of this node about itself and its groups. */

@@ -1,6 +1,6 @@
 /**
  * Hands over the leaderships of a node before its process ends, repeating until that has worked or is hopeless, and
- * then tells its peers not to ask it any more. Driven by ticks; the caller ends the process.
+ * then notifies its peers that they should not ask it any more. Driven by ticks; the caller ends the process.
  */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -10,7 +10,7 @@ import type { NodeCoreInit } from './node-core-init.ts';
 /** What `Departure` needs. */
 export interface DepartureInit {
   readonly raft: Pick<MultiRaft, 'avoidLeading' | 'canHandOver' | 'leaderships'>;
-  /** Tells the peers that this node leads nothing any more. */
+  /** Notifies the peers that this node leads nothing any more. */
   readonly announce: () => void;
   readonly limits: DepartureLimits;
 }
@@ -89,7 +89,7 @@ export class Departure {
   }
 }
 
-/** The departure of a node. @param nodes the nodes to tell; the node itself is skipped */
+/** The departure of a node. @param nodes the nodes to notify; the node itself is skipped */
 export function newDeparture(
   { nodeId, send, config }: NodeCoreInit,
   raft: DepartureInit['raft'],

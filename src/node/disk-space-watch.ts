@@ -21,7 +21,7 @@ export class DiskSpaceWatch {
     this.#init = init;
   }
 
-  /** Checks the free space. @throws the error of the system, if it cannot tell */
+  /** Checks the free space. @throws the error of the system, if it does not report that */
   async check(): Promise<void> {
     const { directory, logger, seen } = this.#init;
     const floorBytes = this.#init.floorBytes();

@@ -39,11 +39,11 @@ export class Draining {
   tick(): void {
     const { raft, state } = this.#init;
     this.#ticks += 1;
-    this.#peek(state());
+    this.#follow(state());
     if (this.#isOn && this.#ticks % AGAIN_TICKS === 0) raft.avoidLeading('draining', true);
   }
 
-  #peek(state: MetaState | undefined): void {
+  #follow(state: MetaState | undefined): void {
     // The state is an immutable object, replaced with every change.
     if (state === undefined || state === this.#seen) return;
     this.#seen = state;

@@ -1,12 +1,12 @@
 /**
- * Gathers all leaders on one node as long as it can lead every partition with headroom to spare. Then their
- * requests share its event loop turns and disk writes, which cost much more than a single request. Without headroom
- * each partition is led where its placement says.
+ * Gathers all leaders on one node as long as it can lead every partition with headroom to spare. Then their requests
+ * are handled in the same event loop turns and disk writes, which cost much more than a single request. Without
+ * headroom each partition is led where its placement says.
  *
- * The leader of group 0 decides and tells all nodes once a second. Each node follows the decision with the highest
- * term and transfers the leaderships it has, one after the other. No decision is stored. A node that has heard no
- * decision for some seconds assumes that leaders are spread. While two nodes follow different decisions, a
- * partition may change its leader once or twice more; nothing else depends on it.
+ * The leader of group 0 decides, and sends its decision to all nodes once a second. Each node follows the decision
+ * with the highest term and transfers the leaderships it has, one after the other. No decision is stored. A node
+ * that has heard no decision for some seconds assumes that leaders are spread. While two nodes follow different
+ * decisions, a partition may change its leader once or twice more; nothing else depends on it.
  *
  * - Leaders gather on the node with the most requests from clients: when the cluster starts, and later after a calm
  *   minute, in which no node was busy. If leaders were spread because their node was busy, the calm period doubles
@@ -56,7 +56,7 @@ const PERMILLE = 1_000;
 const BUSY_PERMILLE = 600;
 /** For how long it must be busy: that is three reports, as a report describes the second before. */
 const BUSY_MILLIS = 2_000;
-/** A machine with less idle time than this could not lead faster; all nodes may share one machine. */
+/** A machine with less idle time than this could not lead faster; all nodes may run on one machine. */
 const SPARE_PERMILLE = 300;
 /** A node that leads everything works at most nearly twice as much as the busiest node of a spread cluster. */
 const CALM_PERMILLE = 330;

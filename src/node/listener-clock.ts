@@ -1,5 +1,5 @@
 /**
- * Tells how old the requests that are read now may be. After a process was paused or its event loop was blocked,
+ * Knows how old the requests that are read now may be. After a process was paused or its event loop was blocked,
  * its sockets contain requests that clients have given up long ago. So the age of a request counts from the last
  * moment at which everything sent before had certainly been read.
  *
@@ -44,7 +44,7 @@ export class ListenerClock {
     this.#afterPoll = init.afterPoll ?? ((fn) => void setImmediate(fn));
     this.#drainedMillis = this.#monotonicMillis();
     this.#checkedMillis = this.#drainedMillis;
-    this.#timer = setInterval(() => this.#peek(), CHECK_MILLIS);
+    this.#timer = setInterval(() => this.#check(), CHECK_MILLIS);
   }
 
   /**
@@ -65,7 +65,7 @@ export class ListenerClock {
     clearInterval(this.#timer);
   }
 
-  #peek(): void {
+  #check(): void {
     const now = this.#monotonicMillis();
     this.#wasHeldUp ||= now - this.#checkedMillis > LAG_MILLIS_MAX;
     this.#checkedMillis = now;

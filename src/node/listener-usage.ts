@@ -31,7 +31,7 @@ export class ListenerUsage {
   }
 
   /** Call about once a second: the minute or the rules may have changed. */
-  peek(rules: RuleTable | undefined): void {
+  usesRules(rules: RuleTable | undefined): void {
     this.#turn();
     if (rules === this.#rules || rules === undefined) return;
     this.#rules = rules;
@@ -120,7 +120,7 @@ export class ListenerUsage {
     return this.#recent.times;
   }
 
-  /** The rules that were in force at the last `look`. */
+  /** The rules that were in force at the last `usesRules`. */
   get rules(): RuleTable | undefined {
     return this.#rules;
   }

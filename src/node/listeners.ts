@@ -12,11 +12,19 @@ import type { LiveSettings } from './live-settings.ts';
 import type { NodeMonitor } from './node-monitor.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clocks } from '../api/clocks.ts';
-import type { NodeInit } from './node-init.ts';
+import type { Logger } from 'pino';
+import type { NodeTls } from '../tls/node-tls.ts';
+
+/** What every listener takes from the arguments of the node. */
+interface ListenerInit {
+  readonly logger: Logger;
+  /** Absent: connections are not encrypted. */
+  readonly tls?: NodeTls;
+}
 
 /** The HTTP listener. */
 export function httpListener(
-  { logger, tls }: NodeInit,
+  { logger, tls }: ListenerInit,
   where: Pick<HttpListenerInit, 'address' | 'advertisedHost'>,
   parts: Clocks & {
     readonly node: NodeApi;
@@ -51,7 +59,7 @@ export function httpListener(
 
 /** The RESP listener; undefined if the configuration has no address for it. */
 export function respListener(
-  { version = 'unknown', logger, tls }: NodeInit,
+  { version = 'unknown', logger, tls }: ListenerInit & { readonly version?: string },
   address: HostPort | undefined,
   parts: Clocks & {
     readonly node: NodeApi;
@@ -78,7 +86,7 @@ export function respListener(
 
 /** The gRPC listener; undefined if the configuration has no address for it. Only then its library is loaded. */
 export async function grpcListener(
-  { logger, tls }: NodeInit,
+  { logger, tls }: ListenerInit,
   address: HostPort | undefined,
   parts: Clocks & {
     readonly node: NodeApi;

@@ -1,7 +1,7 @@
 /**
- * Measures how much work each round (pass) of this process's event loop has: whatever arrives in one waits for the
- * next. Long rounds are measured in processor time, so that a process that others keep from running does not count
- * as busy.
+ * Measures how much work each round (pass) of this process's event loop has: a request that arrives in one waits for
+ * the next. Long rounds are measured in processor time, so that a process that others keep from running does not
+ * count as busy.
  */
 import type { MonotonicClock } from '../api/clocks.ts';
 

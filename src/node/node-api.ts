@@ -1,4 +1,4 @@
-/** Connects the listeners of a node to its core and its figures, as the interface `NodeApi`. Wiring only. */
+/** Connects the listeners of a node to its core and its figures, as the interface `NodeApi`. */
 import type { NodeApi } from '../api/api-listener.ts';
 import type { NodeAddress } from '../api/node-address.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
@@ -7,12 +7,14 @@ import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import type { ListenerUsage } from './listener-usage.ts';
 import type { NodeCore } from './node-core.ts';
 import type { Clocks } from '../api/clocks.ts';
-import type { NodeInit } from './node-init.ts';
+import type { ClusterConfig } from '../config/config.ts';
+import type { NodeId } from '../../raft/types.ts';
 import type { NodePace } from './node-pace.ts';
 import type { NodeReadiness } from './readiness.ts';
-import { rulesInForce } from './rules-in-force.ts';
+import { rulesInForce } from './replicas.ts';
 import { SLOW_MILLIS, type SlowDecisions } from './slow-decisions.ts';
-import { takenRequests } from './taken-requests.ts';
+import type { Unavailable } from '../api/answer.ts';
+import { settleRequest } from '../matching/settlements.ts';
 
 interface NodeApiInit {
   readonly readiness: NodeReadiness;
@@ -33,7 +35,7 @@ function placeOf(userId: string, core: NodeCore | undefined): { partition?: numb
 
 /** The view of the cluster that this node reports. */
 export function viewOf(
-  { config, nodeId }: Pick<NodeInit, 'config' | 'nodeId'>,
+  { config, nodeId }: { readonly config: ClusterConfig; readonly nodeId: NodeId },
   readiness: NodeReadiness,
   clocks: Clocks,
 ): ClusterView {
@@ -56,7 +58,7 @@ export function viewOf(
 
 /** The node as its listeners see it. */
 export function nodeApi(
-  { nodeId, version: release }: Pick<NodeInit, 'nodeId' | 'version'>,
+  { nodeId, version: release }: { readonly nodeId: NodeId; readonly version?: string },
   { resp }: Pick<NodeAddress, 'resp'>,
   { readiness, view, usage, access, slow, shedder, pace }: NodeApiInit,
 ): NodeApi {
@@ -94,5 +96,67 @@ export function nodeApi(
     },
     rules: () => readiness.core?.rules.inForce,
     rule: (id) => readiness.core?.rules.oneInForce(id),
+  };
+}
+
+type Taken = Pick<NodeApi, 'ask' | 'allowListed' | 'peek' | 'refund' | 'operate' | 'setUsed' | 'customer'>;
+
+const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
+const DRAINING: Unavailable = { kind: 'unavailable', reason: 'draining', proposed: false };
+const NOT_MEMBER: Unavailable = { kind: 'unavailable', reason: 'not_member', proposed: false };
+
+/**
+ * The request part of `NodeApi`: passes requests to the core, or refuses them: before the core is loaded, while the
+ * node is drained, and when it is excluded from its cluster.
+ */
+export function takenRequests(readiness: NodeReadiness): Taken {
+  /** The core; undefined while requests are refused with `refusal`. */
+  const serving = (): NodeCore | undefined => {
+    const { core, isDraining } = readiness;
+    return isDraining || core?.isExcluded === true ? undefined : core;
+  };
+  const refusal = (): Unavailable => {
+    const { core } = readiness;
+    if (core === undefined) return STARTING;
+    return core.isExcluded ? NOT_MEMBER : DRAINING;
+  };
+  return {
+    ask(question, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else if (question.settle === true && question.requestId !== undefined)
+        settleRequest(core.requests, question, done);
+      else core.requests.ask(question, done);
+    },
+    allowListed(request, done) {
+      const core = serving();
+      if (core === undefined) done(refusal());
+      else core.requests.askListed(request, (asked, reported) => core.ask(asked, reported), done);
+    },
+    peek(question, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.requests.peeks.ask(question, done);
+    },
+    refund(question, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.requests.refund(question, done);
+    },
+    operate(request, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.ask(request, done);
+    },
+    setUsed(question, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.requests.customers.setUsed(question, done);
+    },
+    customer(customerId, action, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.requests.customers.ask(customerId, action, done);
+    },
   };
 }

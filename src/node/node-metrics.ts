@@ -15,10 +15,16 @@ import type { ListenerUsage } from './listener-usage.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { Metrics } from './metrics.ts';
 import type { NodeCore } from './node-core.ts';
-import type { NodeInit } from './node-init.ts';
+import type { NodeTls } from '../tls/node-tls.ts';
 import type { OperationSources } from './operation-metrics.ts';
 import type { NodeReadiness } from './readiness.ts';
 import type { SlowDecisions } from './slow-decisions.ts';
+
+interface MetricsInit {
+  readonly version?: string;
+  readonly dataDirectory: string;
+  readonly tls?: NodeTls;
+}
 
 interface Measured {
   readonly settings: LiveSettings;
@@ -35,7 +41,7 @@ interface Measured {
 }
 
 /** The metrics of a node. */
-export function metricsOf(init: NodeInit, measured: Measured): Metrics {
+export function metricsOf(init: MetricsInit, measured: Measured): Metrics {
   const { readiness, resp, grpc, usage, access, shedder } = measured;
   return new Metrics({
     respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
@@ -66,7 +72,7 @@ function statusesOf({ raft, partitions }: NodeCore): RaftStatus[] {
 }
 
 function operationOf(
-  { version = 'unknown', dataDirectory, tls }: NodeInit,
+  { version = 'unknown', dataDirectory, tls }: MetricsInit,
   { readiness, slow, transport, listeners, settings }: Measured,
 ): OperationSources {
   return {

@@ -48,7 +48,7 @@ export class NodeMonitor implements MonitoringApi {
     this.#faults = new FaultLog(init.clocks.wallMillis);
   }
 
-  /** Looks for faults; call it once a second. It starts when this node is ready for the first time. */
+  /** Checks for faults; call it once a second. It starts when this node is ready for the first time. */
   check(): void {
     const { readiness, view } = this.#init;
     this.#wasReady ||= readiness.current.status === 'ready';

@@ -12,9 +12,9 @@ import type { HttpListener } from '../http/http-listener.ts';
 import type { NodeAddress } from '../api/node-address.ts';
 import { settleRecord } from '../backup/recovered-record.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
-import { ConfigError } from '../config/config.ts';
+import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { Admission } from '../meta/admission.ts';
-import type { LoadShedder } from '../shedding/load-shedder.ts';
+import { LoadShedder, ROUND_MILLIS_MAX } from '../shedding/load-shedder.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { type Access, accessOf } from './access.ts';
 import { nodeApi, viewOf } from './node-api.ts';
@@ -22,7 +22,7 @@ import type { ClusterView } from './cluster-view.ts';
 import { ListenerClock } from './listener-clock.ts';
 import { ListenerUsage } from './listener-usage.ts';
 import { grpcListener, httpListener, respListener } from './listeners.ts';
-import type { EventTurn } from './event-turn.ts';
+import { EventTurn } from './event-turn.ts';
 import { LiveSettings } from './live-settings.ts';
 import { NodeMonitor } from './node-monitor.ts';
 import { NodePace } from './node-pace.ts';
@@ -30,12 +30,35 @@ import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.
 import type { Metrics } from './metrics.ts';
 import type { Clocks } from '../api/clocks.ts';
 import { metricsOf } from './node-metrics.ts';
-import type { NodeInit } from './node-init.ts';
 import { ObservedStore } from './observed-store.ts';
 import { addressesToSay, configuredPeers, listeningAt } from './peer-addresses.ts';
 import { NodeReadiness } from './readiness.ts';
-import { newShedding } from './shedding.ts';
 import { SlowDecisions } from './slow-decisions.ts';
+import type { Logger } from 'pino';
+import { LoopRounds } from './loop-rounds.ts';
+import { OPEN_REQUESTS_MAX } from './routing.ts';
+import type { NodeId } from '../../raft/types.ts';
+import type { NodeTls } from '../tls/node-tls.ts';
+
+/** What a node is started with, see `startNode`. */
+export interface NodeInit {
+  readonly config: ClusterConfig;
+  readonly nodeId: NodeId;
+  /** Must have been initialised with `bootstrapStore`. */
+  readonly dataDirectory: string;
+  readonly logger: Logger;
+  /** Storage failed or an invariant broke. The node has stopped speaking; the process must exit. */
+  readonly onFatal: (error: unknown) => void;
+  /** The certificates, closed by the caller. Absent: connections are not encrypted. */
+  readonly tls?: NodeTls;
+  /** Version of the package. */
+  readonly version?: string;
+  /** Host to listen on. Absent: the addresses at which others find the node. */
+  readonly listen?: string;
+  readonly clocks?: Clocks;
+  /** Wraps the store, for tests of failing disks. */
+  readonly wrapStore?: (store: LogStore) => LogStore;
+}
 
 /** The parts of a node. */
 export interface NodeParts {
@@ -249,4 +272,27 @@ function fatalOnce(
     if (error instanceof RolledBackError) void condemned(error);
     else onFatal(error);
   };
+}
+
+/** Load shedding, and the turns that it measures. */
+interface Shedding {
+  readonly shedder: LoadShedder;
+  /** The turns of the node; each is measured. */
+  readonly turn: EventTurn;
+}
+
+/** Connects the load shedding of a node to its event loop and its log. */
+function newShedding(logger: Logger, { monotonicMillis }: Clocks): Shedding {
+  const shedder = new LoadShedder({
+    monotonicMillis,
+    openMax: OPEN_REQUESTS_MAX,
+    changed: (isShedding, report) =>
+      logger.warn(report, isShedding ? 'overloaded: requests are refused' : 'no longer overloaded'),
+  });
+  const rounds = new LoopRounds({
+    monotonicMillis,
+    shortMillis: ROUND_MILLIS_MAX,
+    rounds: (busyMillis, idleMillis) => shedder.rounds(busyMillis, idleMillis),
+  });
+  return { shedder, turn: new EventTurn(() => rounds.turn()) };
 }

@@ -1,21 +1,20 @@
 /**
- * The composition root: starts one node from a configuration and a directory, and stops it. All clocks, timers and
- * randomness of a `NodeCore` come from here, node-parts.ts and load-core.ts.
+ * The composition root: starts one node from a configuration and a directory, runs its timers, and stops it. All
+ * clocks, timers and randomness of a `NodeCore` come from here, node-parts.ts and load-core.ts.
  */
 import type { ClusterConfig } from '../config/config.ts';
 import { stateBytesDefault } from '../partition/node-budget.ts';
 import type { TransportHandlers } from '../transport/tcp-transport.ts';
-import type { ClusterView } from './cluster-view.ts';
+import { type ClusterView, reportOf } from './cluster-view.ts';
 import { DiskSpaceWatch } from './disk-space-watch.ts';
-import { HeapWatch } from './heap-watch.ts';
+import { HeapWatch, memoryInUse, memoryLimits } from './memory.ts';
 import { loadCore } from './load-core.ts';
-import { memoryInUse, memoryLimits } from './memory.ts';
 import type { NodeCore } from './node-core.ts';
-import type { NodeInit } from './node-init.ts';
-import { closeParts, type NodeParts, openParts } from './node-parts.ts';
-import { Reporter } from './reporter.ts';
+import { closeParts, type NodeInit, type NodeParts, openParts } from './node-parts.ts';
 import { stopLimits, takeLeave } from './stop.ts';
 import { warmUpOnce } from './warm-up.ts';
+import { encodeNodeReport } from '../wire/node-report.ts';
+import { rulesInForce } from './replicas.ts';
 
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
@@ -153,4 +152,34 @@ function peerEvents({ peers }: NodeCore, view: ClusterView, reporter: Reporter):
     onPeerDisconnected: (peer) => peers.peerDisconnected(peer),
     onRefused: (peer, refusal) => peers.refusedBy(peer, refusal),
   };
+}
+
+/** Reports the state of this node's groups to its peers, and updates the rules for usage counting. */
+class Reporter {
+  readonly #parts: NodeParts;
+  readonly #core: NodeCore;
+
+  constructor(parts: NodeParts, core: NodeCore) {
+    this.#parts = parts;
+    this.#core = core;
+  }
+
+  /** Sends a report now. */
+  report(): void {
+    const { init, self, view, transport, usage, pace } = this.#parts;
+    const replicas = [...this.#core.partitions.values()];
+    const rules = rulesInForce(replicas);
+    usage.usesRules(rules);
+    const { nodeId, version: release } = init;
+    const own = reportOf(this.#core, {
+      nodeId,
+      pid: process.pid,
+      resp: self.resp,
+      release,
+      pace: pace.of(this.#core),
+    });
+    view.update(own);
+    const payload = encodeNodeReport(own);
+    for (const peer of transport.peers) transport.send(peer, 'status', payload);
+  }
 }

@@ -27,7 +27,7 @@ export function listeningAt({ id, http, peer, resp, grpc }: NodeAddress, host: s
   };
 }
 
-/** The addresses that a node can tell to others. */
+/** The addresses that a node can send to others. */
 export function addressesToSay({ peer, http }: NodeAddress): { peer?: HostPort; http?: HostPort } {
   return { ...(sayable(peer) && { peer }), ...(sayable(http) && { http }) };
 }
@@ -39,7 +39,7 @@ export function configuredPeers({ nodes }: ClusterConfig): Map<NodeId, readonly 
 
 /**
  * The peers to connect to, with their possible addresses: members, leaving nodes, and nodes that group 0 still has
- * to tell that they left. Nodes in the file are included as well, unless they were removed: the known list may be
+ * to notify that they left. Nodes in the file are included as well, unless they were removed: the known list may be
  * older than the file.
  */
 export function currentPeers(

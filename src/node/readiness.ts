@@ -1,5 +1,5 @@
 /**
- * Tells the state of a node from the loading of its first group to its last answer, for `/readyz` and the
+ * Reports the state of a node, from the loading of its first group to its last answer, for `/readyz` and the
  * listeners.
  */
 import type { Readiness } from '../api/cluster-report.ts';

@@ -1,8 +1,8 @@
 /**
- * Manages the replicas on this node: loads, creates and drops them, and knows which of them have a vote. src/meta
- * decides which replicas should exist.
+ * Manages the replicas on this node: loads, creates and drops them, and knows which of them have a vote and which
+ * rules they have. src/meta decides which replicas should exist.
  */
-import { type GroupApplication, type MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId, type StoredGroup } from '../../raft/types.ts';
@@ -12,10 +12,11 @@ import type { ClusterPlacement } from '../meta/cluster-placement.ts';
 import type { LocalReplicas } from '../meta/replica-keeper.ts';
 import { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
-import { restoreGroup } from './group-loader.ts';
 import type { Clocks } from '../api/clocks.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 import { PARTITION_DEFAULTS, type PartitionOptions } from '../partition/partition-options.ts';
+import type { GroupApplication } from '../../raft/driver/group-application.ts';
+import { assert } from '../../raft/assert.ts';
 
 /** What `Replicas` needs. */
 export interface ReplicasInit {
@@ -202,4 +203,47 @@ export class Replicas implements LocalReplicas {
       if (ruleTable !== undefined) least = Math.min(least, ruleTable.clockDriftPpm);
     return least === Infinity ? this.#init.config.rules.clockDriftPpm : least;
   }
+}
+
+/**
+ * Restores the stored snapshot of a group into `app`, chunk by chunk, so that the event loop is not blocked. Nothing
+ * may be written meanwhile.
+ *
+ * @throws the error of the disk if a chunk cannot be read, or that of `app` if the snapshot is invalid
+ */
+export async function restoreGroup(
+  store: LogStore,
+  group: GroupId,
+  { snapshot }: StoredGroup,
+  app: GroupApplication,
+): Promise<void> {
+  if (snapshot === undefined) return;
+  const target = app.restore(snapshot);
+  for (let chunk = 0; chunk < snapshot.chunkCount; chunk += 1) {
+    const data = await store.readSnapshotChunk(group, snapshot.index, chunk);
+    assert(
+      data !== undefined,
+      'nobody replaces snapshot {} of group {} while it is read',
+      snapshot.index,
+      group,
+    );
+    target.add(data);
+  }
+  target.complete();
+  target.install();
+}
+
+interface HoldsRules {
+  readonly ruleTable: RuleTable | undefined;
+}
+
+/**
+ * The rules in force, as far as these partitions know: the newest of their tables. Each partition decides by its own
+ * replicated table, and while a change of the rules spreads, some have an older one.
+ */
+export function rulesInForce(partitions: Iterable<HoldsRules>): RuleTable | undefined {
+  let newest: RuleTable | undefined;
+  for (const { ruleTable } of partitions)
+    if (ruleTable !== undefined && ruleTable.version > (newest?.version ?? 0)) newest = ruleTable;
+  return newest;
 }

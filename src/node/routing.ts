@@ -5,7 +5,7 @@
 import { partitionOf } from '../partition/hash.ts';
 import type { Timing } from '../config/config.ts';
 import { LocalLimits, type WantedLimit } from '../limiter/local-limits.ts';
-import { CurrentRuleSet } from '../matching/current-rule-set.ts';
+import { CurrentRuleSet } from '../matching/rule-set.ts';
 import { EarlierRuleSets } from '../matching/earlier-rule-sets.ts';
 import { DegradedDecisions } from '../matching/degraded-decisions.ts';
 import { MatchedRequests } from '../matching/matched-requests.ts';

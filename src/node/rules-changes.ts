@@ -64,7 +64,7 @@ export class RulesChanges {
     const { newest } = this;
     const { definitions, document } = this.#init.core.meta.state ?? {};
     if (newest === undefined || definitions === undefined) return newest;
-    // Cached, as every peek asks and a document may be long. A table belongs to one document.
+    // Cached, as every request for the rules reads it and a document may be long. A table belongs to one document.
     if (this.#ofDocument?.table !== newest) {
       const parsed = JSON.parse(definitions) as readonly unknown[];
       const rules = { ...newest, definitions: parsed, ...(document !== undefined && { document }) };

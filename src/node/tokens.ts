@@ -67,7 +67,7 @@ export class Tokens implements Omit<AccessApi, 'failed'> {
 
   /** `closed`: every request needs a token. */
   readonly mode = (): 'open' | 'closed' => {
-    this.#peek();
+    this.#currentById();
     return this.#isClosed ? 'closed' : 'open';
   };
 
@@ -75,22 +75,22 @@ export class Tokens implements Omit<AccessApi, 'failed'> {
   readonly callerOf = (token: string): Caller | undefined => {
     const parts = partsOfToken(token);
     if (parts === undefined) return undefined;
-    const entry = this.#peek().get(parts.id);
+    const entry = this.#currentById().get(parts.id);
     return isSecretOf(entry, parts.secret) ? entry : undefined;
   };
 
   /** The caller with this token id. */
-  readonly callerById = (id: string): Caller | undefined => this.#peek().get(id);
+  readonly callerById = (id: string): Caller | undefined => this.#currentById().get(id);
 
   /** All tokens without their secrets. */
   readonly tokens = (): (TokenInfo & { readonly isConfigured: boolean })[] =>
-    [...this.#peek().values()].map((entry) => ({
+    [...this.#currentById().values()].map((entry) => ({
       ...infoOfToken(entry),
       isConfigured: this.#isConfigured(entry.id),
     }));
 
   /** The current tokens by id. */
-  #peek(): ReadonlyMap<string, TokenEntry> {
+  #currentById(): ReadonlyMap<string, TokenEntry> {
     const table = this.#init.state()?.tokens;
     if (table !== this.#table) {
       const all = [...(table?.entries ?? []), ...this.#init.configured];
@@ -117,7 +117,7 @@ export class Tokens implements Omit<AccessApi, 'failed'> {
       return this.#ask({ revoke, canOpen: canOpen || hasAdmin(this.#init.configured) }, {}, done);
     }
     const { token, entry } = drawToken(change.create, Math.floor(this.#init.wallMillis()));
-    if (this.#peek().has(entry.id)) return done({ ok: false, reason: 'tokenExists' });
+    if (this.#currentById().has(entry.id)) return done({ ok: false, reason: 'tokenExists' });
     this.#ask({ create: entry }, { made: { info: infoOfToken(entry), token } }, done);
   }
 

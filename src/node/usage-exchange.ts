@@ -79,7 +79,7 @@ export class UsageExchange {
   ): void {
     const calls = (this.#calls ??= new Calls<Asked, NodeUsage | undefined>({
       firstId: this.#init.random(FIRST_ID_BOUND),
-      // Bounded by `USAGE_QUESTIONS_MAX`, whatever the number of nodes.
+      // Bounded by `USAGE_QUESTIONS_MAX`, however many nodes there are.
       outstandingMax: Number.POSITIVE_INFINITY,
       lateMax: 0,
       notSent: () => undefined,

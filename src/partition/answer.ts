@@ -3,7 +3,7 @@ import { UNAVAILABLE, type UnavailableReason } from '../api/refusals.ts';
 import type { Answer, LoggedRequest } from '../api/user-request.ts';
 import { assert } from '../limiter/assert.ts';
 import type { Decision } from '../limiter/decision.ts';
-import type { Conflict } from '../limiter/fingerprint.ts';
+import type { Conflict } from '../limiter/question.ts';
 
 /** The answer that corresponds to a decision. */
 export function answerOf(decision: Decision, requestId: string | undefined): Answer {

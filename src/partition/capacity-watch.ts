@@ -1,8 +1,8 @@
 /**
  * Makes a node refuse requests before its memory runs out. It adds up what the partitions remember, reports to the
- * other nodes when this one is full, and tells each partition how much room its replicas have. A leader then accepts
- * only as many new users and request ids as its smallest replica can hold. It also gives each partition its turn to
- * search for idle items; it frees nothing itself.
+ * other nodes when this one is full, and reports to each partition how much room its replicas have. A leader then
+ * accepts only as many new users and request ids as its smallest replica can hold. It also gives each partition its
+ * turn to search for idle items; it frees nothing itself.
  */
 import type { MonotonicClock } from '../api/clocks.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -12,7 +12,7 @@ import { lesser, NodeBudget, PeerRooms } from './node-budget.ts';
 interface Replica {
   readonly stateBytes: number;
   limitRoom(room: Room): void;
-  /** See `Housekeeping.look`. */
+  /** See `Housekeeping.check`. */
   readonly housekeeping: { check(visitsMax: number): number };
 }
 
@@ -27,7 +27,7 @@ export interface CapacityWatchInit extends MonotonicClock {
   readonly refusing?: ((isRefusing: boolean, report: CapacityReport) => void) | undefined;
 }
 
-/** What this node remembers, may remember, and has refused. */
+/** How much this node remembers, how much it may remember, and how many requests it has refused. */
 export interface CapacityReport {
   readonly stateBytes: number;
   readonly stateBytesMax: number;

@@ -3,11 +3,11 @@
  * nodes allow; after that, the nodes hold about the same number of copies. A pure function, so all nodes compute the
  * same. Nodes are numbered from 0.
  *
- * The cost of what the copies of a partition share is a sum over pairs of nodes, and zones consist of whole hosts. So a
- * row of nodes that no single exchange of nodes improves is optimal (a sum of convex functions of the sizes of nested
- * sets is M-convex), and after one node joined, left or got new labels, one exchange per row is enough. Loads are
- * balanced only by exchanges that make no row worse. Without labels all rows are equally good, and what remains is
- * consistent hashing with bounded loads.
+ * The closeness of a row of nodes (how many hosts and zones they share) is a sum over pairs of nodes, and zones
+ * consist of whole hosts. So a row of nodes that no single exchange of nodes improves is optimal (a sum of convex
+ * functions of the sizes of nested sets is M-convex), and after one node joined, left or got new labels, one
+ * exchange per row is enough. Loads are balanced only by exchanges that make no row worse. Without labels all rows
+ * are equally good, and what remains is consistent hashing with bounded loads.
  */
 import { assert } from '../../raft/assert.ts';
 import { evenOut, type Limits } from './even-out.ts';
@@ -29,7 +29,7 @@ export interface CopiesInit {
   readonly home: Rows;
   /** Where the copies were when all had finished moving last, and may still be; `NOWHERE` for nodes that left. */
   readonly settled: Rows;
-  /** How much worse a copy on each of these two nodes is than on two nodes that share nothing. */
+  /** How much worse a copy on each of these two nodes is than on two nodes without a common host or zone. */
   readonly closeness: (a: number, b: number) => number;
   /** The order in which a partition meets the nodes on the ring. */
   readonly orderOf: (partition: number) => readonly number[];
@@ -70,7 +70,7 @@ class Copies {
   readonly #costs: Uint8Array;
   /** For each pair of nodes, row by row: how close they are. */
   readonly #closeness: Int32Array;
-  /** For each node: what a copy there would share with those of a row. Reused for each row. */
+  /** For each node: the closeness of a copy there to those of a row. Reused for each row. */
   readonly #shared: Int32Array;
 
   constructor(init: CopiesInit) {
@@ -100,8 +100,8 @@ class Copies {
   }
 
   /**
-   * Fills each row up: first with nodes that share the least with it, then with nodes that had it when all had finished
-   * moving, then with nodes that have room.
+   * Fills each row up: first with nodes that share the fewest hosts and zones with it, then with nodes that had it
+   * when all had finished moving, then with nodes that have room.
    */
   fill(): void {
     for (const [partition, row] of this.rows.entries()) {
@@ -149,8 +149,8 @@ class Copies {
 
   even(): void {
     const { mayReceive } = this.#init;
-    // First with copies that move anyway. Those that return to their former node are spared unless a node has more than
-    // its part.
+    // First with copies that move anyway. Those that return to their former node are spared unless a node has more
+    // than its part.
     this.#evenBy(0);
     this.#evenBy(SETTLED_COST, { mayGive: (node) => (this.#held[node] ?? 0) > this.#part });
     // Then with one more copy of each partition of which no copy moves.
@@ -213,7 +213,7 @@ class Copies {
   }
 
   /**
-   * Calls `visit` for each exchange in this row, with the increase of what the row shares. `visit` must not call this
+   * Calls `visit` for each exchange in this row, with the increase of the row's closeness. `visit` must not call this
    * again.
    */
   #forEach(partition: number, visit: (gain: number, from: number, to: number) => void): void {
@@ -262,7 +262,7 @@ class Copies {
     return this.#costs[partition * this.#init.nodeCount + node] ?? 0;
   }
 
-  /** How much more the row shares after the exchange; negative if it improves. */
+  /** The increase of the row's closeness by the exchange; negative if it improves. */
   #gain({ partition, from, to }: Exchange): number {
     let gain = 0;
     for (const other of this.rows[partition] ?? [])

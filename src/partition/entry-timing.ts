@@ -1,10 +1,10 @@
-/**
- * How long an entry that this leader proposed took, from its first waiting request until it was applied. For metrics
- * and traces.
- */
+/** How long the entries of a leader take: one of them in its stages, and the last few until they were committed. */
 import type { UserRequest } from '../api/user-request.ts';
 
-/** The timing of one entry; times are in milliseconds. */
+/**
+ * How long an entry that this leader proposed took, from its first waiting request until it was applied. For metrics
+ * and traces. Times are in milliseconds.
+ */
 export interface EntryTiming {
   readonly term: number;
   readonly index: number;
@@ -17,4 +17,36 @@ export interface EntryTiming {
   readonly applyMillis: number;
   /** One of its requests. */
   readonly sample: UserRequest;
+}
+
+const KEPT = 8;
+
+/**
+ * How long the last few entries of this leader's term took to be committed. A new proposal will hardly be faster
+ * than the fastest of them. The estimate errs towards trying: a single quick commit corrects it, and times of
+ * earlier terms, perhaps without a quorum for a while, are dropped.
+ */
+export class CommitTimes {
+  readonly #millis: number[] = [];
+  #next = 0;
+  #term = 0;
+
+  /** This node leads in `term`. */
+  leads(term: number): void {
+    if (term === this.#term) return;
+    this.#term = term;
+    this.#millis.length = 0;
+    this.#next = 0;
+  }
+
+  observe(term: number, millis: number): void {
+    if (term !== this.#term) return;
+    this.#millis[this.#next] = millis;
+    this.#next = (this.#next + 1) % KEPT;
+  }
+
+  /** In milliseconds; 0 as long as too little is known. */
+  get fastestMillis(): number {
+    return this.#millis.length < KEPT ? 0 : Math.min(...this.#millis);
+  }
 }

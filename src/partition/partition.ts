@@ -19,7 +19,7 @@ import type { Decision } from '../limiter/decision.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
-import { requestKeyOf } from '../limiter/state/request-key.ts';
+import { requestKeyOf } from '../limiter/state/request-memory.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 import { answerTo, unavailable } from './answer.ts';
 import { isPut, QuickAnswers } from './quick-answers.ts';
@@ -203,8 +203,8 @@ export class Partition implements GroupApplication {
     const reason = this.#reasonNotToPropose(request);
     const rejection = this.#rejectionAtOnce(request, reason !== undefined);
     // The applied rules are older than those that found the limits.
-    const isEarly = (request.matchedBy ?? 0) > (this.#machine.ruleTable?.version ?? Infinity);
-    if (rejection !== undefined) done(isEarly ? unavailable('rules_changed', false) : rejection);
+    const wantsNewerRules = (request.matchedBy ?? 0) > (this.#machine.ruleTable?.version ?? Infinity);
+    if (rejection !== undefined) done(wantsNewerRules ? unavailable('rules_changed', false) : rejection);
     else if (reason !== undefined) done(unavailable(reason, false));
     else this.#enqueue(retryKey, request, deadlineMillis, done);
   }
@@ -221,8 +221,8 @@ export class Partition implements GroupApplication {
     if (this.#waiters.pendingCount === 1) this.#init.requestProposal();
   }
 
-  /** The answer without the log. @param isLast the log cannot be asked, so the request is judged here in any case */
-  #rejectionAtOnce(request: AllowRequest, isLast: boolean): Answer | undefined {
+  /** The answer without the log. @param mustJudge the log cannot be asked, so the request is judged here in any case */
+  #rejectionAtOnce(request: AllowRequest, mustJudge: boolean): Answer | undefined {
     const { ruleTable } = this.#machine;
     const { matchedBy = this.#own.rulesAhead(this.#term) } = request;
     if (ruleTable !== undefined && matchedBy !== this.#own.rulesAhead(this.#term))
@@ -230,7 +230,7 @@ export class Partition implements GroupApplication {
     // Before the rules, so that a retry gets its answer even if they changed. The log decides: another leader may have
     // refunded the grant, or it may be forgotten.
     if (this.#machine.isRemembered(request)) return undefined;
-    return this.#quick.rejectionOf(request, isLast);
+    return this.#quick.rejectionOf(request, mustJudge);
   }
 
   #reasonNotToPropose(request: LoggedRequest): UnavailableReason | undefined {

@@ -1,20 +1,20 @@
 /**
  * Decides which nodes hold each partition and which of them should lead it. A pure function of the nodes and the
- * previous placement, so all nodes compute the same. The first placement depends on the founding nodes only. Each later
- * one is derived from the one before, because no function of the nodes alone moves little data both when a node joins
- * and when one leaves. Group 0 (src/meta/) keeps the list of nodes and its history.
+ * previous placement, so all nodes compute the same. The first placement depends on the founding nodes only. Each
+ * later one is derived from the one before, because no function of the nodes alone moves little data both when a
+ * node joins and when one leaves. Group 0 (src/meta/) keeps the list of nodes and its history.
  *
  * - A node that replaces another gets everything that one held and led; nothing else changes.
- * - Copies that share more failure domains than necessary, and those of a node that leaves, move elsewhere (copies.ts).
- * - A node that joins takes its part from the nodes that hold most. No other node gets a copy that could stay where it
- *   is, unless labels changed what nodes share.
+ * - Copies that share more failure domains than necessary, and those of a node that leaves, move elsewhere
+ *   (copies.ts).
+ * - A node that joins takes its part from the nodes that hold most. No other node gets a copy that could stay where
+ *   it is, unless new labels put nodes on other hosts or into other zones.
  * - Then the leaders are balanced among the nodes that hold each partition (leaders.ts).
  */
 import { type GroupId, NO_NODE, type NodeId } from '../../raft/types.ts';
 import { NOWHERE, placeCopies } from './copies.ts';
 import type { Hash32 } from './hash.ts';
 import { leadersOf } from './leaders.ts';
-import { Ring } from './ring.ts';
 import { type LabelledNode, Topology } from './topology.ts';
 
 /** For each partition: the distinct nodes that hold it, the same number in every row. The first should lead it. */
@@ -115,4 +115,58 @@ function placed({ topology, copies, table, isFounding, ...plan }: Plan, hash: Ha
     const leader = leaders[i] ?? NOWHERE;
     return [leader, ...row.filter((place) => place !== leader)].map(idOf);
   });
+}
+
+const POINTS_PER_NODE = 64;
+
+/**
+ * The ring of consistent hashing (Karger et al. 1997): nodes have points on it, and a partition meets them clockwise
+ * from its own place. The points of a node depend on its id alone, the place of a partition on its number alone.
+ */
+export class Ring {
+  /** `place` is the node's index in the list of nodes. */
+  readonly #points: readonly { readonly place: number; readonly at: number }[];
+  readonly #nodeCount: number;
+  readonly #hash: Hash32;
+
+  /**
+   * @param nodes sorted by id
+   * @param hash must mix well; part of the cluster's fixed configuration
+   */
+  constructor(nodes: readonly NodeId[], hash: Hash32) {
+    this.#hash = hash;
+    this.#nodeCount = nodes.length;
+    this.#points = nodes
+      .flatMap((node, place) =>
+        Array.from({ length: POINTS_PER_NODE }, (_, point) => ({ place, at: hash(`node/${node}/${point}`) })),
+      )
+      .sort((a, b) => a.at - b.at || a.place - b.place);
+  }
+
+  /**
+   * The indexes of all nodes, in the order in which `partition` meets them. Usually all are found long before the end
+   * of the ring.
+   */
+  orderOf(partition: number): number[] {
+    const from = this.#firstPointFrom(this.#hash(`partition/${partition}`));
+    const order: number[] = [];
+    const isMet = new Uint8Array(this.#nodeCount);
+    for (let i = 0; order.length < this.#nodeCount; i += 1) {
+      const { place = 0 } = this.#points[(from + i) % this.#points.length] ?? {};
+      if (isMet[place] === 1) continue;
+      isMet[place] = 1;
+      order.push(place);
+    }
+    return order;
+  }
+
+  #firstPointFrom(place: number): number {
+    let [low, high] = [0, this.#points.length];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if ((this.#points[middle]?.at ?? place) < place) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
 }

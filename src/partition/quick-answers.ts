@@ -16,7 +16,10 @@ import type { Room } from '../limiter/state/state-size.ts';
 import { answerOf, invalid, unavailable, unknownRule } from './answer.ts';
 import type { Housekeeping } from './housekeeping.ts';
 
-/** A key is kept at least this long. It goes at the first denial of another key after that time has passed twice. */
+/**
+ * When a key is denied this long after the recent set was begun, or when that set has `KEYS_MAX` keys, the recent set
+ * becomes the older one, and the older one is dropped.
+ */
 const KNOWN_MILLIS = 30_000;
 /** The maximum number of keys in each of the two sets. Spent keys beyond that are denied by the log. */
 const KEYS_MAX = 10_000;
@@ -101,11 +104,11 @@ export class QuickAnswers {
    * The answer without the log to a request that has no earlier grant and whose limits were found by the applied rules;
    * undefined if the log must be asked.
    *
-   * @param isLast the log cannot be asked
+   * @param mustJudge the log cannot be asked
    */
-  rejectionOf(request: AllowRequest, isLast: boolean): Answer | undefined {
+  rejectionOf(request: AllowRequest, mustJudge: boolean): Answer | undefined {
     const { machine, housekeeping, bound } = this.#init;
-    const denial = isLast || this.#mayBeDenied(request) ? this.#judged(request) : undefined;
+    const denial = mustJudge || this.#mayBeDenied(request) ? this.#judged(request) : undefined;
     // The customer decides which limits apply, so a block or a changed record comes before the other checks.
     if (denial !== undefined && isOfCustomer(denial)) return answerOf(denial, request.requestId);
     const wrong = machine.inadmissible(request, bound);

@@ -1,10 +1,10 @@
 /**
- * Which nodes fail together according to their labels: nodes on one host, and nodes in one zone. A pure function of the
- * labels.
+ * Which nodes fail together according to their labels: nodes on one host, and nodes in one zone. A pure function of
+ * the labels.
  *
- * A node without a host label is alone on its host. A host is in one zone: the zone of its node with the lowest id that
- * names one, or a zone of its own. So zones consist of whole hosts, and a node without labels shares nothing with any
- * other.
+ * A node without a host label is alone on its host. A host is in one zone: the zone of its node with the lowest id
+ * that names one, or a zone of its own. So zones consist of whole hosts, and a node without labels shares no host
+ * and no zone with any other.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeLabels } from '../api/node-address.ts';
@@ -18,7 +18,7 @@ export interface LabelledNode extends NodeLabels {
 const HOST_SHARED = 1_000;
 const ZONE_SHARED = 1;
 
-/** The nodes of a cluster and what they share. */
+/** The nodes of a cluster, and which of them share a host or a zone. */
 export class Topology {
   /** Sorted by id. */
   readonly nodes: readonly NodeId[];
@@ -45,7 +45,10 @@ export class Topology {
     return this.#zones.get(a) === this.#zones.get(b);
   }
 
-  /** How much worse a copy on each of these two nodes is than on two nodes that share nothing; 0 for those. */
+  /**
+   * How much worse a copy on each of these two nodes is than on two nodes without a common host or zone; 0 for
+   * those.
+   */
   closeness(a: NodeId, b: NodeId): number {
     return (this.#sharesHost(a, b) ? HOST_SHARED : 0) + (this.#sharesZone(a, b) ? ZONE_SHARED : 0);
   }
@@ -56,8 +59,8 @@ export class Topology {
   }
 
   /**
-   * Do the nodes that are in both topologies share the same things in both, even if the labels have other names? Also true
-   * if all pairs of nodes are alike in both topologies.
+   * Do the nodes that are in both topologies share the same hosts and zones in both, even if the labels have other
+   * names? Also true if all pairs of nodes are alike in both topologies.
    *
    * @param there maps a node of this topology to the node of the other one that it is compared with
    */
@@ -70,7 +73,10 @@ export class Topology {
     return isUniform || here.every((closeness, i) => closeness === elsewhere[i]);
   }
 
-  /** Chooses `count` nodes that share as little as possible; among equals, those with the lowest ids. */
+  /**
+   * Chooses `count` nodes that share as few hosts, then as few zones, as possible; among equals, those with the
+   * lowest ids.
+   */
   apart(count: number): NodeId[] {
     const chosen: NodeId[] = [];
     while (chosen.length < Math.min(count, this.nodes.length)) {

@@ -10,13 +10,11 @@ import { BATCH_REQUESTS_MAX, rowsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
 import { encodeCustomers } from '../limiter/log/customer-entry.ts';
 import { DelayLimit } from '../shedding/delay-limit.ts';
-import { conflictBetween } from '../limiter/fingerprint.ts';
-import { questionOf } from '../limiter/question.ts';
+import { conflictBetween, questionOf } from '../limiter/question.ts';
 import { unavailable } from './answer.ts';
 import { RetryIndex } from './retry-index.ts';
 import { CustomerQueue } from './customer-queue.ts';
-import { CommitTimes } from './commit-times.ts';
-import type { EntryTiming } from './entry-timing.ts';
+import { CommitTimes, type EntryTiming } from './entry-timing.ts';
 import type { PartitionOptions } from './partition-options.ts';
 
 /** Receives the answer to a request. */
@@ -54,8 +52,8 @@ interface Inflight {
 const RETRIES_WAITING_MAX = 64;
 
 /**
- * A refund searches the grants of its key since the refunded one: up to one grant per millisecond for as long as an id
- * is remembered. Two minutes of grants are less than a millisecond of work.
+ * A refund searches the grants of its key since the refunded one: up to one grant per millisecond for as long as an
+ * id is remembered. Two minutes of grants are less than a millisecond of work.
  */
 const REFUNDS_PER_ENTRY_MAX = 16;
 /**
@@ -63,7 +61,7 @@ const REFUNDS_PER_ENTRY_MAX = 16;
  * slow disk is tolerated: what fits into one entry is always accepted.
  */
 const QUEUE_MILLIS = 250;
-/** Requests after them wait for this many refunds, 16 entries full. */
+/** The most refunds that may wait. They fill 16 entries, so a request behind them waits for at most 16 entries. */
 const REFUNDS_PENDING_MAX = 16 * REFUNDS_PER_ENTRY_MAX;
 
 /** The waiting requests of one partition. */
@@ -85,7 +83,7 @@ export class Waiters {
    */
   #inflight: Inflight[] = [];
   /** When the entry that is being applied was found to be committed. */
-  #leftMillis = 0;
+  #committedAtMillis = 0;
   /** The number of requests in `#inflight`. */
   #inflightRequests = 0;
   readonly #retryIndex = new RetryIndex<Waiter>();
@@ -153,8 +151,8 @@ export class Waiters {
    *
    * Behind an attempt that is in the log, a retry gets a place of its own: another leader may have committed that
    * attempt already, and refunded it, and this node may learn of it late. A different request with the same id also
-   * gets its own place; the log decides which of them owns the id. The log may already contain this very attempt, sent
-   * by a former leader and not applied here yet.
+   * gets its own place; the log decides which of them owns the id. The log may already contain this very attempt,
+   * sent by a former leader and not applied here yet.
    */
   maybeJoin(retryKey: string, request: AllowRequest, deadlineMillis: number, done: Done): boolean {
     const earlier = this.#retryIndex.find(retryKey);
@@ -164,7 +162,8 @@ export class Waiters {
     if (conflict !== undefined) return false;
     earlier.retries ??= [];
     earlier.deadlineMillis = Math.max(earlier.deadlineMillis, deadlineMillis);
-    // Another attempt has reservations of its own. Report the grant to it as a repeat, so that its node releases them.
+    // Another attempt has reservations of its own. Report the grant to it as a repeat, so that its node releases
+    // them.
     const isOther = request.attempt !== earlier.request.attempt;
     if (earlier.retries.length >= RETRIES_WAITING_MAX) done(unavailable('overloaded', false));
     else earlier.retries.push(isOther ? (answer) => done(asRepeat(answer)) : done);
@@ -247,22 +246,24 @@ export class Waiters {
   }
 
   /**
-   * This entry is committed, so nothing else can be at its index. Removes and returns the requests that waited for that
-   * index, in their order in the entry. The entry is theirs if the terms are equal.
+   * This entry is committed, so nothing else can be at its index. Removes and returns the requests that waited for
+   * that index, in their order in the entry. The entry is theirs if the terms are equal.
    */
   leave({ index, term }: Entry): Inflight | undefined {
     const inflight = this.#inflight.find((one) => one.index === index);
     if (inflight === undefined) return undefined;
     this.#forget(inflight);
-    this.#leftMillis = this.#monotonicMillis();
+    this.#committedAtMillis = this.#monotonicMillis();
     if (inflight.term === term) {
-      this.#commitTimes.observe(term, this.#leftMillis - inflight.sinceMillis);
-      this.#limit.observe(this.#leftMillis - inflight.queuedMillis, this.#leftMillis);
+      this.#commitTimes.observe(term, this.#committedAtMillis - inflight.sinceMillis);
+      this.#limit.observe(this.#committedAtMillis - inflight.queuedMillis, this.#committedAtMillis);
     }
     return inflight;
   }
 
-  /** What `leave` returned is applied now. If the entry is of another leader, these requests can never be committed. */
+  /**
+   * What `leave` returned is applied now. If the entry is of another leader, these requests can never be committed.
+   */
   applied({ term: proposed, waiters, sinceMillis, queuedMillis }: Inflight, { index, term }: Entry): void {
     if (proposed !== term) {
       this.answerAll(waiters, unavailable('no_leader', false));
@@ -270,15 +271,15 @@ export class Waiters {
     }
     const [first] = waiters;
     if (first === undefined || this.#timed === undefined) return;
-    const commitMillis = this.#leftMillis - sinceMillis;
-    const applyMillis = this.#monotonicMillis() - this.#leftMillis;
+    const commitMillis = this.#committedAtMillis - sinceMillis;
+    const applyMillis = this.#monotonicMillis() - this.#committedAtMillis;
     const millis = { queueMillis: sinceMillis - queuedMillis, commitMillis, applyMillis };
     this.#timed({ term, index, requests: waiters.length, ...millis, sample: first.request });
   }
 
   /**
-   * Terms never decrease along a log, so after a committed entry no entry of an earlier term can be committed. Requests
-   * that wait for such an entry were certainly not decided.
+   * Terms never decrease along a log, so after a committed entry no entry of an earlier term can be committed.
+   * Requests that wait for such an entry were certainly not decided.
    */
   answerOverruled({ index: end, term: committed }: { readonly index: number; readonly term: number }): void {
     this.#answerInflight((index, term) => index > end && term < committed, unavailable('no_leader', false));

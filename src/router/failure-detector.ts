@@ -54,7 +54,7 @@ export class FailureDetector {
     known.silentTicks ??= 0;
   }
 
-  /** A request to `peer` is not waited for any more, for whatever reason. */
+  /** A request to `peer` is not waited for any more, for any reason. */
   ended(peer: NodeId): void {
     const known = this.#peers.get(peer);
     if (known !== undefined) known.open -= 1;

@@ -1,6 +1,6 @@
 /**
  * Sends requests to the nodes that lead their partitions, and sends answers back. Requests, and answers, of one
- * event loop turn share a frame per peer. The receiving node decides, or answers who leads.
+ * event loop turn are in one frame per peer. The receiving node decides, or answers who leads.
  *
  * A request may ask to be relayed: it names a leader that the asking node cannot reach. A node that considers the
  * same node the leader and can reach it forwards the request. One relay is enough: a leader reaches a quorum in
@@ -236,7 +236,7 @@ export class Forwarder {
   }
 }
 
-/** Rows per frame: far below the size limit of a frame, whatever requests and answers contain. */
+/** Rows per frame: far below the size limit of a frame, with the largest requests and answers too. */
 const ITEMS_PER_FRAME_MAX = 4_096;
 
 /** @param sizeOf how many rows an item takes */

@@ -1,6 +1,6 @@
 /**
- * Searches the leader of one partition: which node is considered the leader, and which to ask next. All requests
- * that wait for the leader share one search, and it continues from one request to the next.
+ * Searches the leader of one partition: which node is considered the leader, and which to ask next. One search
+ * serves all requests that wait for the leader, and it continues from one request to the next.
  *
  * A claim about a leader counts by its term. A term has at most one leader, and a leader of a newer term replaces
  * all older ones. A node that denies that it leads, or cannot be reached, is not considered the leader any more;

@@ -1,5 +1,6 @@
 /**
- * One request from its listener to its answer: which nodes were asked, and what their answers mean together.
+ * One request from its listener to its answer: which nodes were asked, and what their answers mean together; and all
+ * such requests of a router.
  *
  * A request that was sent to one node may be proposed there. So it is sent to a second node only if it has an id,
  * which makes the repeat the same request, and it is rejected only if no node may still grant it. A peek proposes
@@ -101,8 +102,8 @@ export class OpenRequest {
     if (isRejection(answer) && !this.#isPeek) {
       // The request was sent elsewhere meanwhile, and that node may still grant it.
       if (this.#asked !== NO_NODE) return undefined;
-      // A strayed or lost attempt may still arrive and be granted when its window has room again. It would count
-      // although the request was rejected (P4), so the answer is "unknown".
+      // An attempt that was lost, or sent to a former leader, may still arrive and be granted when its window has
+      // room again. It would count although the request was rejected (promise P4), so the answer is "unknown".
       if (this.#unansweredSends > 0 || this.#isLost) return UNKNOWN;
     }
     switch (answer.kind) {
@@ -111,7 +112,7 @@ export class OpenRequest {
       case 'keyStatus':
       case 'customer':
         if (!isAnswerTo(this.request, answer)) return UNKNOWN;
-        // After a stall an answer may come before the tick that ends the request. Late is late (P3).
+        // After a stall an answer may come before the tick that ends the request. It comes too late all the same (promise P3).
         if (nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX) return TOO_LATE;
         return this.#mayBeProposed ? withoutRepeat(answer) : answer;
       case 'invalid':
@@ -144,11 +145,12 @@ export class OpenRequest {
   /** Answers the caller. Call it once. */
   settle(answer: UserAnswer): void {
     this.#isSettled = true;
-    const isDoubtless = this.#isPeek && answer.kind === 'unavailable';
+    // A peek proposes nothing, so its refusal never says that something may have been proposed.
+    const isPeekRefusal = this.#isPeek && answer.kind === 'unavailable';
     const done = this.#done;
     // `OpenRequests` keeps this object for a while; release the caller's closure now.
     this.#done = undefined;
-    done?.((isDoubtless ? { ...answer, proposed: false } : answer) as never, this.partition);
+    done?.((isPeekRefusal ? { ...answer, proposed: false } : answer) as never, this.partition);
   }
 }
 
@@ -160,4 +162,45 @@ function withoutRepeat<A extends Answer>(answer: A): A {
   if (answer.kind !== 'decision' || answer.isRepeat === undefined) return answer;
   const { kind, decision } = answer;
   return { kind, decision } as A;
+}
+
+/** All unanswered requests of a router. Finds those whose deadline has come. */
+export class OpenRequests {
+  /** In order of their deadlines. Most requests have the same timeout, so they can be appended. */
+  #usual: OpenRequest[] = [];
+  /** Requests with a shorter timeout. */
+  #others: OpenRequest[] = [];
+
+  /** Adds a request. */
+  add(open: OpenRequest): void {
+    const last = this.#usual.at(-1);
+    const isUsual = last === undefined || open.deadlineMillis >= last.deadlineMillis;
+    (isUsual ? this.#usual : this.#others).push(open);
+  }
+
+  *[Symbol.iterator](): Iterator<OpenRequest> {
+    yield* this.#usual;
+    yield* this.#others;
+  }
+
+  /** Removes and returns the requests whose deadline has come; also drops those that were settled. */
+  takeDue(nowMillis: number): OpenRequest[] {
+    const due: OpenRequest[] = [];
+    let count = 0;
+    for (const open of this.#usual) {
+      if (!open.isSettled && open.deadlineMillis > nowMillis) break;
+      count += 1;
+      if (!open.isSettled) due.push(open);
+    }
+    if (count > 0) this.#usual.splice(0, count);
+    if (this.#others.length === 0) return due;
+    const left: OpenRequest[] = [];
+    for (const open of this.#others) {
+      if (open.isSettled) continue;
+      if (open.deadlineMillis > nowMillis) left.push(open);
+      else due.push(open);
+    }
+    this.#others = left;
+    return due;
+  }
 }

@@ -1,6 +1,6 @@
 /**
  * Finds the node that can decide a request and waits for its answer, until the deadline at most: then the answer is
- * "denied, unavailable" (P3). It caches one node per partition and drops the entry at the first sign that it is
+ * "denied, unavailable" (promise P3). It caches one node per partition and drops the entry at the first sign that it is
  * wrong. While no leader is known, requests wait in the partition's queue, and one at a time is sent as a probe.
  */
 import { ANY_RULE } from '../api/stated-rule.ts';
@@ -10,8 +10,7 @@ import { meaningOf } from './answer-meaning.ts';
 import { Breaker } from './breaker.ts';
 import { LeaderQueue } from './leader-queue.ts';
 import { LeaderSearch } from './leader-search.ts';
-import { OpenRequest } from './open-request.ts';
-import { OpenRequests } from './open-requests.ts';
+import { OpenRequest, OpenRequests } from './open-request.ts';
 import type { RouterInit } from './router-init.ts';
 
 /** The state of one partition's search for its leader. */
@@ -177,7 +176,8 @@ export class Router {
       const { queue } = this.#lookup(partition);
       queue.prune();
       const slow = queue.tick(this.#init.silentTicksMax);
-      // The node is not suspected, so it is alive; and one that does not lead says so at once. So it leads.
+      // The node is not suspected, so it is alive. A node that does not lead says so at once. So this one leads and is
+      // only slow.
       if (slow !== undefined) this.#found(partition, slow);
       this.#advance(partition);
       if (queue.isEmpty && !queue.isProbing) this.#searched.delete(partition);
@@ -281,7 +281,7 @@ export class Router {
     const done = (answer: Answer): void => this.#answered(open, target, attempt, answer);
     if (target === nodeId) {
       const local = partitions.get(partition);
-      // A replica that has moved away does not lead, whatever others say.
+      // A replica that has moved away does not lead, even if others say so.
       if (local === undefined) done({ kind: 'notLeader', leader: NO_NODE, term: 0 });
       else local.decide(request, deadlineMillis, done);
       return;

@@ -2,7 +2,7 @@
  * The definition of a rule, independent of the format it was written in, and the allowed range of each field. Plain
  * data that survives JSON.
  */
-import type { RuleClock } from '../api/rule.ts';
+import { RULE_METERS, type RuleClock, type RuleMeter } from '../api/rule.ts';
 
 /** Largest document, in UTF-8 bytes. */
 export const DOCUMENT_BYTES_MAX = 1 << 20;
@@ -47,8 +47,8 @@ export const UNIT_MILLIS = {
 } as const;
 
 /** The ways to meter a limit, see src/limiter. */
-export const METERS = ['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'] as const;
-export type MeterName = (typeof METERS)[number];
+export const METERS = RULE_METERS;
+export type MeterName = RuleMeter;
 /** Meters whose `burst` may differ from the limit. */
 export const METERS_WITH_BURST: readonly MeterName[] = ['tokenBucket', 'leakyBucket'];
 

@@ -5,7 +5,7 @@ import { statedRuleId } from '../../src/api/stated-rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
-import { STATED_WINDOWS_PER_KEY_MAX } from '../../src/limiter/stated-rules.ts';
+import { STATED_WINDOWS_PER_KEY_MAX } from '../../src/limiter/rules.ts';
 import { entryOf, Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 /** Two per second, three per minute, and five per second for all users of an address. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import { windowEnd, windowStart } from '../../src/limiter/meters/aligned-window.ts';
+import { windowEnd, windowStart } from '../../src/limiter/meters/fixed-windows.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 /** Requests of one user at the given times after a multiple of a day. */

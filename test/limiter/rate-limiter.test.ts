@@ -1,7 +1,7 @@
 /** `RateLimiter`, compared with a naive list of grants. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InvalidLimiterArgumentError } from '../../src/limiter/library/arguments.ts';
+import { InvalidLimiterArgumentError } from '../../src/limiter/library/local-limiter.ts';
 import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import { densestWindow } from './naive.ts';
 

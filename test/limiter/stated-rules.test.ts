@@ -2,9 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import { parseStatedRule, statedRuleId } from '../../src/api/stated-rule.ts';
-import { InvalidRuleError } from '../../src/limiter/rules.ts';
+import { InvalidRuleError, STATED_WINDOWS_PER_KEY_MAX } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import { STATED_WINDOWS_PER_KEY_MAX } from '../../src/limiter/stated-rules.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 const RULE = statedRuleId(2, 1_000);

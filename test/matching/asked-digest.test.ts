@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Question } from '../../src/api/question.ts';
 import { ASKED_DIGEST_MAX } from '../../src/api/request.ts';
-import { askedDigest } from '../../src/matching/asked-digest.ts';
+import { askedDigest } from '../../src/matching/part-request.ts';
 
 function digestOf(descriptors: Readonly<Record<string, string>>, more: Partial<Question> = {}): number {
   return askedDigest({ descriptors: new Map(Object.entries(descriptors)), ...more });

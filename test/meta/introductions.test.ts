@@ -94,7 +94,7 @@ describe('the leader of group 0', () => {
     registrar = new Registrar(meta as unknown as MetaGroup, { ...founder(1), ...at(11) });
   });
 
-  function peek(): Introduction[] {
+  function proposed(): Introduction[] {
     asked.length = 0;
     for (let i = 0; i < 10; i += 1) registrar.tick();
     return asked;
@@ -111,16 +111,16 @@ describe('the leader of group 0', () => {
       ...at(44),
     });
     registrar.introduced({ node: 9, incarnation: 'x', target: 1, facts: '', speaks: VERSIONS });
-    expect(peek()).toEqual([
+    expect(proposed()).toEqual([
       { ...founder(1), ...at(11) },
       { id: 4, incarnation: 'first', ...at(44) },
     ]);
     registrar.gone(4);
-    expect(peek()).toEqual([{ ...founder(1), ...at(11) }]);
+    expect(proposed()).toEqual([{ ...founder(1), ...at(11) }]);
   });
 
   it('is the only node that proposes them', () => {
     group.isLeader = false;
-    expect(peek()).toEqual([]);
+    expect(proposed()).toEqual([]);
   });
 });

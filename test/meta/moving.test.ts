@@ -98,7 +98,7 @@ describe('a leader of many groups', () => {
     offers.offered(node, version, all);
   }
 
-  function peek(): void {
+  function runTicks(): void {
     for (let i = 0; i < CHECK_TICKS; i += 1) mover.tick();
   }
 
@@ -111,7 +111,7 @@ describe('a leader of many groups', () => {
   it('moves groups with a live node, even if groups before them wait for a node that never came', () => {
     offer(HEALTHY);
     for (let i = 0; i < 12; i += 1) {
-      peek();
+      runTicks();
       driver.catchUp();
     }
     expect(arrived()).toEqual(meant);
@@ -123,14 +123,14 @@ describe('a leader of many groups', () => {
   it('moves groups with a live node, even if another node died midway, and continues with that one when it is back', () => {
     offer(DEAD);
     connected.add(DEAD);
-    peek();
+    runTicks();
     expect(driver.configOf(1)?.learners).toEqual([DEAD]);
     connected.delete(DEAD);
     offers.gone(DEAD);
     driver.silent.add(DEAD);
     offer(HEALTHY);
     for (let i = 0; i < 12; i += 1) {
-      peek();
+      runTicks();
       driver.catchUp();
     }
     expect(arrived()).toEqual(meant);
@@ -138,7 +138,7 @@ describe('a leader of many groups', () => {
     connected.add(DEAD);
     offer(DEAD);
     for (let i = 0; i < 12; i += 1) {
-      peek();
+      runTicks();
       driver.catchUp();
     }
     for (const [group, { voters }] of driver.configs)
@@ -148,38 +148,38 @@ describe('a leader of many groups', () => {
   it('moves other groups if a node answers without making progress, and still waits for one that is only slow', () => {
     offer(DEAD);
     connected.add(DEAD);
-    peek();
+    runTicks();
     offer(HEALTHY);
     const stuck = [...driver.configs.keys()].slice(1, 9);
     const patience = 300;
     for (let i = 0; i < patience; i += 1) {
-      peek();
+      runTicks();
       for (const group of stuck.slice(1)) driver.lacking.set(group, LAST_INDEX - i);
     }
     expect(entered()).toBe(8);
     // The first of the eight has received nothing at all: only its slot may go to another group.
-    peek();
+    runTicks();
     expect(entered()).toBe(9);
-    for (let i = 0; i <= patience; i += 1) peek();
+    for (let i = 0; i <= patience; i += 1) runTicks();
     expect(entered()).toBe(17);
   });
 
   it('lets only a few groups catch up at a time', () => {
     offer(HEALTHY);
-    peek();
-    peek();
+    runTicks();
+    runTicks();
     expect(entered()).toBe(8);
     driver.catchUp();
-    peek();
+    runTicks();
     expect(driver.steps.filter(({ change }) => change.some(({ kind }) => kind === 'promote')).length).toBe(4);
   });
 
   it('adds no node that has not offered itself under this version or a newer one', () => {
     offer(HEALTHY, VERSION - 1);
-    peek();
+    runTicks();
     expect(entered()).toBe(0);
     offer(HEALTHY, VERSION + 1);
-    peek();
+    runTicks();
     expect(entered()).toBe(8);
   });
 

@@ -68,10 +68,10 @@ class Node {
   hears(version: number, settledVersion: number, isPlacedHere: boolean): string[] {
     this.isPlacedHere = isPlacedHere;
     this.keeper.update({ version, settledVersion } as MetaState);
-    return this.peeks();
+    return this.afterTicks();
   }
 
-  peeks(): string[] {
+  afterTicks(): string[] {
     this.reported = [];
     for (let i = 0; i < 50; i += 1) this.keeper.tick();
     return [...new Set(this.reported)];
@@ -94,13 +94,13 @@ describe('a node', () => {
 
   it('creates a replica that is placed here, and offers it when it is on disk, until it is a member', () => {
     expect(node.hears(2, 1, true)).toEqual(['makes', 'writes down 2']);
-    expect(node.peeks()).toEqual([]);
+    expect(node.afterTicks()).toEqual([]);
     expect(node.written()).toEqual(['offers to 1 under 2', 'offers to 2 under 2']);
-    expect(node.peeks()).toEqual(['offers to 1 under 2', 'offers to 2 under 2']);
+    expect(node.afterTicks()).toEqual(['offers to 1 under 2', 'offers to 2 under 2']);
     node.config = { ...simpleConfig([1, 2]), epoch: 2, learners: [SELF] };
-    expect(node.peeks()).toContain('offers to 1 under 2');
+    expect(node.afterTicks()).toContain('offers to 1 under 2');
     node.config = { ...simpleConfig([1, 2, SELF]), epoch: 2 };
-    expect(node.peeks()).toEqual([]);
+    expect(node.afterTicks()).toEqual([]);
   });
 
   it('offers a replica again under a newer version, also if it is a member under an older one', () => {
@@ -117,7 +117,7 @@ describe('a node', () => {
     expect(node.hears(2, 2, false)).toEqual(['removes by 2']);
     expect(node.isHeld).toBe(false);
     node.written();
-    expect(node.peeks()).toEqual([]);
+    expect(node.afterTicks()).toEqual([]);
   });
 
   it('deletes none that was offered under this version or a newer one, even after a restart', () => {
@@ -135,7 +135,7 @@ describe('a node', () => {
     node.newestEpoch = 3;
     expect(node.hears(2, 2, false)).toEqual([]);
     node.newestEpoch = 2;
-    expect(node.peeks()).toEqual(['removes by 2']);
+    expect(node.afterTicks()).toEqual(['removes by 2']);
   });
 
   it('deletes no replica that is about to be offered', () => {
@@ -150,7 +150,7 @@ describe('a node', () => {
     node.hears(3, 3, false);
     expect(node.hears(4, 3, true)).toEqual([]);
     node.written();
-    expect(node.peeks()).toEqual(['brings back by 4', 'writes down 4']);
+    expect(node.afterTicks()).toEqual(['brings back by 4', 'writes down 4']);
   });
 
   it('brings no replica back by an older list after a restart', () => {
@@ -186,7 +186,7 @@ describe('a node', () => {
       offer: (to, _version, partitions) => frames.push(`${partitions.length} to ${to}`),
     });
     keeper.update({ version: 2, settledVersion: 1 } as MetaState);
-    keeper.peek();
+    keeper.check();
     for (const done of writes) done();
     keeper.tick();
     expect(frames).toEqual(['3000 to 1', '3000 to 2']);

@@ -1,7 +1,7 @@
 /** Tests that a node without the state of group 0 lets others lead. */
 import { describe, expect, it } from 'vitest';
 import type { MetaState } from '../../src/meta/cluster-state.ts';
-import { FirstRules } from '../../src/node/first-rules.ts';
+import { FirstRules } from '../../src/node/leading.ts';
 
 const ELECTION_TICKS = 100;
 const PATIENCE_TICKS = 5 * ELECTION_TICKS;

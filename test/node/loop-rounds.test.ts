@@ -1,8 +1,7 @@
 /** Tests the measurement of rounds of the event loop, with a scripted clock and processor time. */
 import { describe, expect, it } from 'vitest';
-import { HeapWatch } from '../../src/node/heap-watch.ts';
+import { HeapWatch, memoryInUse } from '../../src/node/memory.ts';
 import { LoopRounds } from '../../src/node/loop-rounds.ts';
-import { memoryInUse } from '../../src/node/memory.ts';
 import { pino } from 'pino';
 
 describe('rounds of the event loop', () => {

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
-import { rulesInForce } from '../../src/node/rules-in-force.ts';
+import { rulesInForce } from '../../src/node/replicas.ts';
 
 function tableOf(version: number, limit: number): RuleTable {
   const { rules } = localConfig({ ...LOCAL_DEFAULTS, limit });

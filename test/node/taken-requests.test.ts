@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeCore } from '../../src/node/node-core.ts';
 import type { NodeReadiness } from '../../src/node/readiness.ts';
-import { takenRequests } from '../../src/node/taken-requests.ts';
+import { takenRequests } from '../../src/node/node-api.ts';
 
 const CALLS = ['ask', 'allowListed', 'peek', 'refund', 'operate', 'customer'] as const;
 

@@ -5,21 +5,26 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from './packed.ts';
 
-/** Each file from which `src/index.ts` exports something. */
-function filesOf(index: string): string[] {
-  const exported = [...index.matchAll(/^export .* from '\.\/(.*)';$/gm)].map(
-    ([, path = '']) => `src/${path}`,
+const INDEX = 'src/index.ts';
+
+/** The library's classes with their files, as `src/index.ts` exports them; and `src/index.ts` itself. */
+function documented(): (readonly [name: string, path: string])[] {
+  const index = readFileSync(join(ROOT, INDEX), 'utf8');
+  const exported = [...index.matchAll(/^export \{([^}]*)\} from '\.\/(.*)';$/gm)].flatMap(
+    ([, names = '', path = '']) => names.split(',').map((name) => [name.trim(), `src/${path}`] as const),
   );
-  return ['src/index.ts', ...exported.filter((path) => !path.endsWith('/arguments.ts'))];
+  const classes = exported.filter(([name]) => name !== '' && !/^type |Error$/.test(name));
+  return [['the library', INDEX], ...classes];
 }
 
-const FILES = filesOf(readFileSync(join(ROOT, 'src/index.ts'), 'utf8'));
-/** A line of an example: a call, its result, and perhaps the reason. */
+/** A line of an example: what it asks, what that returns, and perhaps why. */
 const LINE = /^(\w+\.\w+\(.*\)); \/\/ ([\w.]+)(?::.*)?$/;
 
-/** Lines of the example of a file. */
-function exampleOf(path: string): string[] {
-  const [, example = ''] = / \* @example\n([^]*?)\n \*\//.exec(readFileSync(join(ROOT, path), 'utf8')) ?? [];
+/** Lines of the example in the comment above a class, or of the first example of `src/index.ts`. */
+function exampleOf(name: string, path: string): string[] {
+  const source = readFileSync(join(ROOT, path), 'utf8');
+  const end = path === INDEX ? '' : `\nexport class ${name} `;
+  const [, example = ''] = new RegExp(` \\* @example\\n((?: \\*.*\\n)*?) \\*/${end}`).exec(source) ?? [];
   return example.split('\n').map((line) => line.replace(/^ \* ?/, ''));
 }
 
@@ -32,13 +37,15 @@ function run(lines: readonly string[]): string[] {
   return execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
 }
 
+const DOCUMENTED = documented();
+
 it('has an example for each class', () => {
-  expect(FILES).toHaveLength(7);
-  expect(FILES.filter((path) => !exampleOf(path).some((line) => LINE.test(line)))).toEqual([]);
+  expect(DOCUMENTED).toHaveLength(7);
+  expect(DOCUMENTED.filter((one) => !exampleOf(...one).some((line) => LINE.test(line)))).toEqual([]);
 });
 
-it.each(FILES)('returns what the example promises: %s', (path) => {
-  const lines = exampleOf(path);
+it.each(DOCUMENTED)('does what the example says: %s', (name, path) => {
+  const lines = exampleOf(name, path);
   const said = lines.flatMap((line) => LINE.exec(line)?.[2] ?? []);
   expect(run(lines)).toEqual(said);
 });

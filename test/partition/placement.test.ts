@@ -2,12 +2,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Hash32, loadHash32 } from '../../src/partition/hash.ts';
 import {
-  groupOfPartition,
-  type PlacementTable,
   foundingPlacement,
+  groupOfPartition,
   placementAfter,
+  type PlacementTable,
+  Ring,
 } from '../../src/partition/placement.ts';
-import { Ring } from '../../src/partition/ring.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 import { Random } from '../sim/random.ts';
 

@@ -1,7 +1,6 @@
 /** Tests which open requests are due, for any order of their deadlines. */
 import { expect, it } from 'vitest';
-import type { OpenRequest } from '../../src/router/open-request.ts';
-import { OpenRequests } from '../../src/router/open-requests.ts';
+import { type OpenRequest, OpenRequests } from '../../src/router/open-request.ts';
 
 function openUntil(deadlineMillis: number): OpenRequest & { isSettled: boolean } {
   return { deadlineMillis, isSettled: false } as OpenRequest & { isSettled: boolean };

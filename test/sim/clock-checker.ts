@@ -42,7 +42,7 @@ export class ClockChecker {
 
   #checkLater(): void {
     this.#init.after(CHECK_MILLIS, () => {
-      this.#peek();
+      this.#check();
       this.#checkLater();
     });
   }
@@ -68,11 +68,11 @@ export class ClockChecker {
     this.#unfitSince.delete(node);
   }
 
-  #peek(): void {
+  #check(): void {
     const nodes = this.#init.nodes();
     this.#checkPaths(nodes);
     for (const node of nodes) {
-      this.#peekAtKnown(node, nodes);
+      this.#checkKnown(node, nodes);
       this.#checkFound(node);
       this.#checkLeadsNothing(node);
       this.#checkTakenBack(node);
@@ -83,7 +83,7 @@ export class ClockChecker {
     return (node.core?.meta?.state?.nodes ?? this.#init.settings.config.nodes).map(({ id }) => id);
   }
 
-  #peekAtKnown(node: SimNode, nodes: readonly SimNode[]): void {
+  #checkKnown(node: SimNode, nodes: readonly SimNode[]): void {
     const known = this.#knownTo(node);
     for (const { id } of nodes) {
       const key = `${node.id} ${node.life} ${id}`;

@@ -110,20 +110,20 @@ export class FarBehind {
   #when(isChanging: boolean, hasCome: () => boolean, then: () => void): void {
     const { world } = this.#hand;
     this.#isUnderWay = true;
-    const peek = (peeks: number): void => {
+    const check = (checks: number): void => {
       if (!this.#hand.isActive) return;
-      if (hasCome() || peeks === CHECKS_MAX) {
+      if (hasCome() || checks === CHECKS_MAX) {
         this.#isUnderWay = false;
         then();
         return;
       }
-      if (peeks % STREAM_CHECKS === 0) {
+      if (checks % STREAM_CHECKS === 0) {
         for (const leader of world.leaders()) if (leader.isOpen) world.stream(leader);
       }
-      if (isChanging && peeks % CHANGE_CHECKS === 0) world.changeNodes();
-      world.after(CHECK_MILLIS, () => peek(peeks + 1));
+      if (isChanging && checks % CHANGE_CHECKS === 0) world.changeNodes();
+      world.after(CHECK_MILLIS, () => check(checks + 1));
     };
-    world.after(CHECK_MILLIS, () => peek(1));
+    world.after(CHECK_MILLIS, () => check(1));
   }
 }
 

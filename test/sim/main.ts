@@ -64,7 +64,7 @@ async function main(): Promise<void> {
       `only worlds where these break, separated by commas: ${FAULTS.join(', ')}`,
       namesOf(FAULTS),
     )
-    .option('--trace', 'print a line for each step')
+    .option('--trace', 'print a line for each message, fault and answer')
     .option('--crash-points [script]', 'crash at every I/O boundary of a short script, or of all of them')
     .option('--at <k>', 'with --crash-points: only at this boundary', wholeNumber)
     .option(

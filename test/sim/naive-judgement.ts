@@ -3,7 +3,7 @@
  * list, and every question goes through all of it. It uses no code of the product.
  */
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
-import type { Conflict } from '../../src/limiter/fingerprint.ts';
+import type { Conflict } from '../../src/limiter/question.ts';
 import type { Decision, Refusal } from '../../src/limiter/decision.ts';
 import type { LimitStatus } from '../../src/api/answer.ts';
 import type { Rule } from '../../src/api/rule.ts';

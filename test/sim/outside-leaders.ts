@@ -13,9 +13,9 @@ import type { SimNode } from './sim-node.ts';
 import type { World } from './world.ts';
 
 interface Kept {
-  /** The log of the partition was committed up to here at `peekedAtMillis`. */
+  /** The log of the partition was committed up to here at `seenAtMillis`. */
   index: number;
-  peekedAtMillis: number;
+  seenAtMillis: number;
   millis: number;
 }
 
@@ -30,17 +30,17 @@ export class OutsideLeaders {
   }
 
   /** Call it often: commits under such a leader since the last call show that it was useful until now. */
-  peek(partition: number): void {
+  observe(partition: number): void {
     const { now, raft } = this.#world;
     const index = raft.committedIndex(groupOfPartition(partition));
-    const before = this.#kept.get(partition) ?? { index, peekedAtMillis: now, millis: 0 };
+    const before = this.#kept.get(partition) ?? { index, seenAtMillis: now, millis: 0 };
     const isKept = this.#isLedOutside(partition);
     if (isKept && index === before.index) {
       this.#kept.set(partition, before);
       return;
     }
-    const millis = before.millis + (isKept ? now - before.peekedAtMillis : 0);
-    this.#kept.set(partition, { index, peekedAtMillis: now, millis });
+    const millis = before.millis + (isKept ? now - before.seenAtMillis : 0);
+    this.#kept.set(partition, { index, seenAtMillis: now, millis });
   }
 
   keptMillis(partition: number): number {

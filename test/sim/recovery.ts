@@ -157,7 +157,7 @@ export class Recovery {
   #probe(): void {
     const { clients, placement, story } = this.#world;
     for (const partition of new Set(this.#dueGrants.map((due) => due.partition)))
-      this.#outside?.peek(partition);
+      this.#outside?.observe(partition);
     // A leader outside may still serve some of the healed nodes; a node that cannot reach it is excused.
     this.#dueGrants = this.#dueGrants.filter(
       ({ partition, node }) =>

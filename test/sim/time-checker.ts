@@ -132,12 +132,12 @@ export class TimeChecker {
 
   #checkLater(): void {
     this.#init.after(CHECK_MILLIS, () => {
-      if (this.#isHealthy) this.#peek();
+      if (this.#isHealthy) this.#check();
       this.#checkLater();
     });
   }
 
-  #peek(): void {
+  #check(): void {
     this.#leaders.each((partition, leader) => this.#compare(partition, leader));
   }
 

@@ -69,9 +69,9 @@ export class Totals {
   summary(seconds: number): string {
     const rate = (count: number): number => Math.round(count / seconds);
     return [
-      `${this.seeds} seeds, ${this.steps} steps in ${seconds.toFixed(1)} s of CPU (${rate(this.steps)}/s), ${rate(this.#millis / 1_000)}x real time`,
-      `${this.#requests} requests: ${this.#grants} granted, ${this.#denials} denied, ${this.#unlimited} under no rule, ` +
-        `${this.#unavailable} unavailable (${this.#atCapacity} at capacity), ${this.#conflicts} under the id of another`,
+      `${this.seeds} ${this.seeds === 1 ? 'seed' : 'seeds'}, ${this.steps} steps in ${seconds.toFixed(1)} s of CPU (${rate(this.steps)}/s), ${rate(this.#millis / 1_000)}x real time`,
+      `${this.#requests} requests: ${this.#grants} granted, ${this.#denials} denied, ${this.#unlimited} without a rule, ` +
+        `${this.#unavailable} unavailable (${this.#atCapacity} for lack of memory), ${this.#conflicts} with an id of another request`,
       `decided: ${percent(this.#decided, this.#requests)} of all requests, more than ${100 * DECISIVE} % in ` +
         `${percent(this.#decisive, this.seeds)} of the worlds; per second of CPU ${rate(this.#decided)}: ` +
         `${rate(this.#grants)} granted, ${rate(this.#denials)} denied`,

@@ -58,12 +58,12 @@ export class UtcChecker {
 
   #checkLater(): void {
     this.#init.after(CHECK_MILLIS, () => {
-      this.#peek();
+      this.#check();
       this.#checkLater();
     });
   }
 
-  #peek(): void {
+  #check(): void {
     const { nodes, now } = this.#init;
     const isHealthy = now() - this.#healthySince >= STABLE_MILLIS;
     if (!isHealthy || nodes().some(({ clock }) => clock.wrongness !== 1)) return;

@@ -1,9 +1,10 @@
 /**
- * One rule in one process, without a cluster: the base class of the library. It uses the judgement of the replicated
- * state machine and decides like a rule with the `request` clock, but the caller chooses when idle users are forgotten.
+ * One rule in one process, without a cluster: the base class of the library, and the checks of its arguments. It
+ * uses the judgement of the replicated state machine and decides like a rule with the `request` clock, but the
+ * caller chooses when idle users are forgotten.
  */
 
-import type { Rule } from '../../api/rule.ts';
+import { LIMIT_MAX, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { Judgement } from '../judge.ts';
 import type { Question } from '../question.ts';
 import type { DecidedAt } from '../decisions-without-limit.ts';
@@ -11,7 +12,8 @@ import { DEFAULT_RULE } from '../rules.ts';
 import { KeyTable } from '../state/key-table.ts';
 import { StateSize } from '../state/state-size.ts';
 import { TextBytes } from '../state/text-bytes.ts';
-import { requireCost, requireTimestamp, requireUserId } from './arguments.ts';
+import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
+import { COST_MAX, TIMESTAMP_MILLIS_MAX, USER_ID_BYTES_MAX } from '../../api/request.ts';
 
 /** There is no group; the only time is that of the caller. */
 const GROUP_MILLIS = 0;
@@ -114,4 +116,46 @@ export class LocalLimiter {
     }
     return before - table.size;
   }
+}
+
+/** An argument of a limiter is out of range. `field` names it. */
+export class InvalidLimiterArgumentError extends RangeError {
+  override readonly name = 'InvalidLimiterArgumentError';
+  readonly code = 'INVALID_LIMITER_ARGUMENT';
+  readonly field: string;
+
+  constructor(field: string, bound: string, value: string | number) {
+    super(`${field} must be ${bound}, but is ${value === '' ? 'empty' : String(value).slice(0, 64)}`);
+    this.field = field;
+  }
+}
+
+/** @throws InvalidLimiterArgumentError unless `value` is an integer from `min` to `max` */
+export function requireInteger(field: string, value: number, min: number, max: number): void {
+  if (!isBoundedInteger(value, min, max)) {
+    throw new InvalidLimiterArgumentError(field, `an integer from ${min} to ${max}`, value);
+  }
+}
+
+/** Checks the limit and window that every limiter takes; the ranges are those of a rule. */
+export function requireLimit(limit: number, windowMillis: number): void {
+  requireInteger('limit', limit, 0, LIMIT_MAX);
+  requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
+}
+
+/** @throws InvalidLimiterArgumentError unless it is 1 to `USER_ID_BYTES_MAX` bytes of UTF-8 */
+export function requireUserId(userId: string): void {
+  if (!isBoundedText(userId, USER_ID_BYTES_MAX)) {
+    throw new InvalidLimiterArgumentError('userId', `text of 1 to ${USER_ID_BYTES_MAX} bytes`, userId);
+  }
+}
+
+/** @throws InvalidLimiterArgumentError unless it is an integer from 0 to `TIMESTAMP_MILLIS_MAX` */
+export function requireTimestamp(field: string, timestampMillis: number): void {
+  requireInteger(field, timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
+}
+
+/** @throws InvalidLimiterArgumentError unless it is an integer from 1 to `COST_MAX` */
+export function requireCost(cost: number): void {
+  requireInteger('cost', cost, 1, COST_MAX);
 }

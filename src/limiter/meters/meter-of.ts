@@ -1,12 +1,12 @@
 /**
- * Which meter keeps a rule, and how long its grants count. A new kind of limit is a new class and one line in each of
- * these functions.
+ * Which meter keeps a rule, and how long its grants count. Every place that a new meter needs is in README.md ("Add a
+ * meter").
  */
 
 import { capacityOf, type Rule } from '../../api/rule.ts';
 import type { StateSize } from '../state/state-size.ts';
 import type { UtcSteps } from '../state/utc-steps.ts';
-import { isThrottle } from '../stated-rules.ts';
+import { isThrottle } from '../rules.ts';
 import { ArrivalTimes } from './arrival-times.ts';
 import { Buckets, DRAIN_MILLIS_MAX } from './buckets.ts';
 import { FixedWindows } from './fixed-windows.ts';
@@ -26,7 +26,7 @@ export const METER_KINDS = [
   'arrival time',
 ] as const;
 
-/** Rules of one kind can share a meter: grants under one of them count under the others. */
+/** Rules of one kind can use one meter: grants under one of them count under the others. */
 export type MeterKind = (typeof METER_KINDS)[number];
 
 /** The kind of meter that keeps `rule`. */

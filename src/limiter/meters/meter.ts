@@ -97,7 +97,8 @@ export interface Meter {
    * @param timeMillis when this key was granted the cost
    * @param rule the rule of that grant and of everything since; only a log with millisecond resolution refunds across a
    * rule change
-   * @param nowMillis group time; or earlier than `timeMillis` by as much as demands keep what counts there
+   * @param nowMillis the earliest time that the key may go back to: group time, but not more than `AHEAD_MILLIS_MAX`
+   * before `timeMillis`, because the meter may have forgotten what counts earlier (see `Demand.keptMillis`)
    */
   refund(slot: number, timeMillis: number, cost: number, rule: Rule, nowMillis: number): void;
 
@@ -119,7 +120,7 @@ export interface Meter {
    */
   read(slot: number, input: ByteReader, madeMillis: number, part: number): number;
 
-  /** What the key remembers, oldest first, for tests. Shares no code with `write` and `read`. */
+  /** What the key remembers, oldest first, for tests. Uses no code of `write` and `read`. */
   inspect(slot: number): readonly KeyRun[];
 }
 

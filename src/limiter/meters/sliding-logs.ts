@@ -20,7 +20,9 @@ const BLOCK = 2;
 const HEAD = 3;
 const COUNT = 4;
 const SPENT = 5;
-/** Copies of the oldest and newest offset. Most decisions need nothing else of the runs and do not touch the block. */
+/**
+ * Copies of the oldest and newest offset. Most decisions need nothing else of the runs and do not touch the block.
+ */
 const OLDEST = 6;
 const NEWEST = 7;
 
@@ -33,9 +35,9 @@ const SHRINK_CAPACITY_MIN = 4;
  *
  * - While the window stays the same or shrinks, every total is exact.
  * - After the window grew, everything that is still recorded counts under the longer window, and every later grant
- *   counts in full. What had left the shorter window by the time of the newest grant may be forgotten: a rolling window
- *   that reaches back before the change can hold what the old rule granted there on top of the new limit. A window that
- *   starts at or after the change never exceeds the limit.
+ *   counts in full. What had left the shorter window by the time of the newest grant may be forgotten: a rolling
+ *   window that reaches back before the change can hold what the old rule granted there on top of the new limit. A
+ *   window that starts at or after the change never exceeds the limit.
  * - After the limit fell, recorded cost may exceed it. Nothing fits until enough of it has left the window.
  */
 export class SlidingLogs implements Meter {
@@ -87,7 +89,7 @@ export class SlidingLogs implements Meter {
 
   /** Makes `into` point to the log in `slot`. Valid until anything is changed. */
   open(slot: number, into: LogRuns): LogRuns {
-    this.#peek(slot, into);
+    this.#openRow(slot, into);
     const block = this.#rows.words(slot)[this.#rows.at(slot) + BLOCK]!;
     into.capacity = 0;
     if (block === NONE) return into;
@@ -99,10 +101,10 @@ export class SlidingLogs implements Meter {
   }
 
   /**
-   * Like `open` but without the block: `words`, `start` and `capacity` still belong to the log opened last, so read no
-   * run.
+   * Like `open`, but reads only the row, not the block: `words`, `start` and `capacity` still belong to the log
+   * opened last, so read no run.
    */
-  #peek(slot: number, into: LogRuns): LogRuns {
+  #openRow(slot: number, into: LogRuns): LogRuns {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     into.baseMillis = this.#rows.doubles(slot)[at >>> 1]!;
@@ -116,11 +118,11 @@ export class SlidingLogs implements Meter {
   }
 
   newestMillis(slot: number): number {
-    return this.#peek(slot, this.#log).newestMillis;
+    return this.#openRow(slot, this.#log).newestMillis;
   }
 
   liveCost(slot: number, { t, windowMillis }: Demand): number {
-    const log = this.#peek(slot, this.#log);
+    const log = this.#openRow(slot, this.#log);
     const isCount = log.form === NARROW && log.isAllAfter(t - windowMillis);
     return isCount ? log.count : this.open(slot, log).liveCost(t, windowMillis);
   }
@@ -130,7 +132,7 @@ export class SlidingLogs implements Meter {
   }
 
   millisUntilEmpty(slot: number, { t, windowMillis }: Demand): number {
-    const log = this.#peek(slot, this.#log);
+    const log = this.#openRow(slot, this.#log);
     return (log.form === NARROW ? log : this.open(slot, log)).millisUntilEmpty(t, windowMillis);
   }
 
@@ -141,7 +143,7 @@ export class SlidingLogs implements Meter {
   /** A grant takes no memory if it joins the newest run or makes the log forget an older one. */
   bytesToGrant(slot: number, { t, cost, keptMillis }: Demand): number {
     if (slot === NONE) return cost > COST_SUM_MAX ? Infinity : RUN_BYTES;
-    const log = this.#peek(slot, this.#log);
+    const log = this.#openRow(slot, this.#log);
     if (log.form === WIDE) this.open(slot, log);
     // Assume that everything counts; what the grant would forget is computed only if that matters.
     const isTooMuch = log.recordedCost + cost > COST_SUM_MAX;
@@ -157,9 +159,9 @@ export class SlidingLogs implements Meter {
   }
 
   /**
-   * Removes a run that has no cost left. If it was the newest, the time of the key goes back to the run before it, or
-   * to `nowMillis`. No grant has forgotten anything that counts at that time: see `Demand.keptMillis`. Runs are moved,
-   * and cumulative costs changed, on the shorter side of the removed run.
+   * Removes a run that has no cost left. If it was the newest, the time of the key goes back to the run before it,
+   * or to `nowMillis`. No grant has forgotten anything that counts at that time: see `Demand.keptMillis`. Runs are
+   * moved, and cumulative costs changed, on the shorter side of the removed run.
    */
   refund(slot: number, timeMillis: number, cost: number, _: Rule, nowMillis: number): void {
     const log = this.open(slot, this.#log);

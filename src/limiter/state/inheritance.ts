@@ -32,8 +32,8 @@ interface Known {
 export interface Runs extends Known {
   readonly afterMillis: number;
   /**
-   * Additional cost in the millisecond `afterMillis` that the log before it in the chain does not know, because windows
-   * can come and leave within a millisecond.
+   * Additional cost in the millisecond `afterMillis` that the log before it does not know, because windows can come and
+   * leave within a millisecond. (Logs are read one after the other, the one with the newest grants last: `fromLogs`.)
    */
   readonly costAtOnce: number;
 }
@@ -62,7 +62,7 @@ export function millisBetween(from: KeyTable, to: KeyTable, isEvent: boolean): n
   return isEvent ? 0 : to.aheadMillis - from.aheadMillis;
 }
 
-/** Tells every window the other windows of its rule. Call it when tables were added or removed. */
+/** Gives every window the other windows of its rule. Call it when tables were added or removed. */
 export function linkSiblings(tables: readonly KeyTable[]): void {
   const rules = new Map<string, Map<string, KeyTable[]>>();
   for (const keys of tables) {

@@ -1,11 +1,11 @@
 /**
- * Lists the state item by item, as lookups find it, for tests. It shares no code with the snapshot writer and reader,
+ * Lists the state item by item, as lookups find it, for tests. It uses no code of the snapshot writer and reader,
  * so it also shows what both of them forget. It changes nothing.
  */
 
 import type { CustomerRecord } from '../../api/customer-record.ts';
 import type { Decision } from '../decision.ts';
-import type { Fingerprint } from '../fingerprint.ts';
+import type { Fingerprint } from '../question.ts';
 import type { KeyRun } from '../meters/meter.ts';
 import type { Rule } from '../../api/rule.ts';
 import type { KeyTable } from './key-table.ts';

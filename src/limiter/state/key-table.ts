@@ -7,7 +7,7 @@ import { capacityOf, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { type MeterKind, meterKindOf, meterOf, reachMillisOf } from '../meters/meter-of.ts';
 import type { Demand, Meter } from '../meters/meter.ts';
 import { areSameRule } from '../rule-form.ts';
-import { statedRule } from '../stated-rules.ts';
+import { statedRule } from '../rules.ts';
 import { Keys } from './keys.ts';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS, LostHistory } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';
@@ -78,7 +78,10 @@ export class KeyTable {
   rule: Rule;
   /** What the rule may grant at once. */
   capacity: number;
-  /** The window between timestamps of group time; as the longer of the two windows also used for pruning. */
+  /**
+   * The rule's window for timestamps of group time: widened by the clock drift. It is longer than `rule.windowMillis`, so
+   * it also says what may be pruned.
+   */
   effectiveWindowMillis: number;
   /** How long its grants count, between timestamps of group time. */
   #reachMillis: number;

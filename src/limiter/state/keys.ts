@@ -19,7 +19,7 @@ const NAME_BYTES = 3;
 const MADE_MILLIS = 2;
 const SINCE_INDEX = 3;
 const KEY_WORDS = 8;
-/** If a meter shares the row, its words come first, followed by those of the key. */
+/** If a meter uses the same row, its words come first, followed by those of the key. */
 const METER_WORDS = 8;
 const ROWS_PER_SEGMENT = 2_048;
 

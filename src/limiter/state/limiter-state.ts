@@ -13,8 +13,7 @@ import { broughtBy, bytesToInherit, inherit } from './inherited-runs.ts';
 import { KeyTable } from './key-table.ts';
 import { LostHistory } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';
-import { RequestKey } from './request-key.ts';
-import { RequestMemory } from './request-memory.ts';
+import { RequestKey, RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { StatedTables } from './stated-tables.ts';
@@ -55,7 +54,7 @@ export class LimiterState {
   sweepTable = 0;
   sweepSlot = 0;
   readonly size = new StateSize();
-  /** What is being looked up: a user, a request id of a user, the rule of a grant. */
+  /** What to find: a user, a request id of a user, the rule of a grant. */
   readonly name: TextBytes;
   /** The key of the record that a request was matched with. */
   readonly guarded: TextBytes;
@@ -91,7 +90,7 @@ export class LimiterState {
     this.#retiredOf.clear();
     for (const keys of this.keyTables) {
       const { id } = keys.rule;
-      // Stated rules are judged by tables of their own, which share the keys of this one.
+      // Stated rules are judged by tables of their own, which use the keys of this one.
       if (keys.isStated) continue;
       if (keys.active) this.#tableOf.set(id, keys);
       else this.#retiredOf.set(id, [...(this.#retiredOf.get(id) ?? []), keys]);

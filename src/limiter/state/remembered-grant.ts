@@ -5,8 +5,7 @@
 
 import { COST_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
 import type { Decision } from '../decision.ts';
-import type { Fingerprint } from '../fingerprint.ts';
-import type { Question } from '../question.ts';
+import type { Fingerprint, Question } from '../question.ts';
 import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
 import { METER_KINDS, type MeterKind } from '../meters/meter-of.ts';
 import { FIXED_LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';

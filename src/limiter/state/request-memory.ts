@@ -8,13 +8,56 @@ import type { Decision } from '../decision.ts';
 import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
 import type { LostHistory } from './lost-history.ts';
-import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, NEXT, TEXTS } from './remembered-grant.ts';
-import type { RequestKey } from './request-key.ts';
+import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, keyLengths, NEXT, TEXTS } from './remembered-grant.ts';
 import { idBehind, NONE, Rows } from './rows.ts';
 import { REQUEST_ID_BYTES, type StateSize } from './state-size.ts';
-import { type TextBytes, unitsOfText } from './text-bytes.ts';
+import { TextBytes, unitsOfText } from './text-bytes.ts';
+import type { AllowRequest } from '../../api/request.ts';
 
 const ROWS_PER_SEGMENT = 512;
+
+/**
+ * What a request id belongs to: one user, independent of the rule. Two requests with the same key are either
+ * attempts of one request or a mistake of the caller: see `conflictBetween`. The key is in bytes, for lookups, and
+ * one object is reused for many.
+ */
+export class RequestKey {
+  readonly text: TextBytes;
+  lengths = 0;
+
+  constructor(seed: number) {
+    this.text = new TextBytes(seed);
+  }
+
+  set(userId: string, requestId: string): void {
+    this.text.clear();
+    const userBytes = this.text.append(userId);
+    const requestIdBytes = this.text.append(requestId);
+    this.seal(userBytes, requestIdBytes);
+  }
+
+  /** Sets the key of a further limit of a request. No lookup uses it: it is found after the first limit. */
+  setFurther(userId: string): void {
+    this.text.clear();
+    this.seal(this.text.append(userId), 0);
+  }
+
+  get isFurther(): boolean {
+    return this.lengths < keyLengths(0, 1);
+  }
+
+  /** Completes the key. Its text is there already. */
+  seal(userBytes: number, requestIdBytes: number): void {
+    // The lengths are part of the key: 'ab' + 'c' differs from 'a' + 'bc'.
+    this.lengths = keyLengths(userBytes, requestIdBytes);
+    this.text.seal(userBytes);
+  }
+}
+
+/** The same as text, for code that keeps requests outside the state; undefined without a request id. */
+export function requestKeyOf({ userId, requestId }: AllowRequest): string | undefined {
+  return requestId === undefined ? undefined : `${userId.length}:${userId}${requestId}`;
+}
 
 /** Notified before the oldest grant is forgotten, and before a grant is refunded. */
 export interface MemoryWatcher {

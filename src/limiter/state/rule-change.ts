@@ -1,10 +1,10 @@
 /**
- * Applies a new rule table to the key tables; recorded grants stay where they are. Also decides which rules that left the
- * table, and of which every key is forgotten, stay known. Pure functions of the state, so all replicas compute the same.
+ * Applies a new rule table to the key tables; recorded grants stay where they are. Also decides which rules that
+ * left the table, and of which every key is forgotten, stay known. Pure functions of the state, so all replicas
+ * compute the same.
  */
 import type { Rule } from '../../api/rule.ts';
-import { effectiveWindowMillis, type RuleTable } from '../rules.ts';
-import { statedRule } from '../stated-rules.ts';
+import { effectiveWindowMillis, type RuleTable, statedRule } from '../rules.ts';
 import type { KeyTable } from './key-table.ts';
 
 /** The parts of `LimiterState` that are used here. */

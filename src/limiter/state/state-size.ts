@@ -7,16 +7,19 @@
  * `BlockPool`.
  */
 
-/** Two rows, a bucket, and rounding and owners of two blocks. The bytes of the name are added. */
+/**
+ * The bytes that a key costs with any meter, without its name: two rows, a bucket of the index, and rounding and owners of
+ * two blocks.
+ */
 export const KEY_BYTES = 96;
-/** Eight bytes, doubled because a block may have twice the room it needs. */
+/** The bytes of one run of grants in a log: eight, doubled because a block may have twice the room it needs. */
 export const RUN_BYTES = 16;
-/** A row, a bucket, and rounding and owner of a block. The bytes of the texts are added. */
+/** The bytes of a remembered request id, without its texts: a row, a bucket, and rounding and owner of a block. */
 export const REQUEST_ID_BYTES = 144;
 
-/** A customer record: an object with two lists, a row and a bucket. Its texts are added. */
+/** The bytes of a customer record, without its texts: an object with two lists, a row and a bucket. */
 export const CUSTOMER_BYTES = 320;
-/** One override in such a record. Its rule id is added. */
+/** The bytes of one override in such a record, without its rule id. */
 export const OVERRIDE_BYTES = 96;
 
 /** The maximum number of keys or request ids of one state, far below where an index or address would overflow. */

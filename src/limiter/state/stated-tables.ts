@@ -11,8 +11,14 @@
 import { parseStatedRule } from '../../api/stated-rule.ts';
 import type { Rule } from '../../api/rule.ts';
 import { assert } from '../assert.ts';
-import { effectiveWindowMillis, groupMillisMax, type RuleTable } from '../rules.ts';
-import { isThrottle, STATED_WINDOWS_PER_KEY_MAX, statedRule } from '../stated-rules.ts';
+import {
+  effectiveWindowMillis,
+  groupMillisMax,
+  isThrottle,
+  type RuleTable,
+  STATED_WINDOWS_PER_KEY_MAX,
+  statedRule,
+} from '../rules.ts';
 import { KeyTable } from './key-table.ts';
 import type { LostHistory } from './lost-history.ts';
 import type { StateSize } from './state-size.ts';

@@ -2,8 +2,7 @@
 import { FIRST_RULES } from '../../meta/first-rules.ts';
 import { loadHash32 } from '../../../src/partition/hash.ts';
 import fc from 'fast-check';
-import { Digest } from '../../../src/limiter/state/digest.ts';
-import { InvalidSnapshotError } from '../../../src/limiter/state/snapshot-bytes.ts';
+import { Digest, InvalidSnapshotError } from '../../../src/limiter/state/snapshot-bytes.ts';
 import { LimiterStateMachine } from '../../../src/limiter/state-machine.ts';
 import {
   decodeMetaCommand,

@@ -9,7 +9,7 @@ export const DRAIN: readonly Mutant[] = [
     bug: 'a drained node goes on leading',
     law: 'a drained node leads no group that another node can lead',
     edits: [
-      { in: 'Draining.#peek', find: "raft.avoidLeading('draining', isOn);", replace: 'void 0;' },
+      { in: 'Draining.#follow', find: "raft.avoidLeading('draining', isOn);", replace: 'void 0;' },
       { in: 'Draining.tick', find: "raft.avoidLeading('draining', true);", replace: 'void 0;' },
     ],
     unitTest: { file: 'node/draining.test.ts', why: NO_OPERATOR },

@@ -195,7 +195,7 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.#allow',
-        find: "isEarly ? unavailable('rules_changed', false) : rejection",
+        find: "wantsNewerRules ? unavailable('rules_changed', false) : rejection",
         replace: 'rejection',
       },
     ],

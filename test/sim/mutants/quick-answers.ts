@@ -22,7 +22,7 @@ export const QUICK_ANSWERS: readonly Mutant[] = [
     id: 'LD2',
     bug: 'a request that would be denied is refused as unavailable while the log takes no entries',
     law: 'a request that is denied anyway is denied',
-    edits: [{ in: 'QuickAnswers.rejectionOf', find: 'isLast || this', replace: 'this' }],
+    edits: [{ in: 'QuickAnswers.rejectionOf', find: 'mustJudge || this', replace: 'this' }],
     unitTest: { file: 'partition/bounds.test.ts', why: 'no law asks for a denial while a log is full' },
   },
   {

@@ -10,7 +10,7 @@ export const TOKENS: readonly Mutant[] = [
     law: 'a revoked token is valid nowhere',
     edits: [
       {
-        in: 'Tokens.#peek',
+        in: 'Tokens.#currentById',
         find: 'if (table !== this.#table) {',
         replace: 'if (table !== this.#table && this.#table === undefined) {',
       },

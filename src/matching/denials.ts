@@ -1,29 +1,29 @@
 /**
- * After a first denial, peeks at the limits that were not asked yet, so that the answer names the limit with the
- * longest wait, whichever node was asked. A peek charges nothing and enters no log. Limits that do not answer in
- * time are left out.
+ * Finds the denials of a request: before anything is reserved, those in the partitions that this node leads itself;
+ * after a first denial, the limit with the longest wait. The answer names that limit, whichever node was asked.
  */
 import type { Decision } from '../api/answer.ts';
 import { jointDenial, limitsOf, limitStatusOf } from '../api/joint-answer.ts';
 import type { KeyStatus } from '../api/peek.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
-import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
+import type { MatchedLimit } from './matched-limit.ts';
 import { blockedFor } from './record-read.ts';
 import type { RuleSet } from './rule-set.ts';
 import { type AnsweredPart, type RefusedPart, type RequestPart, worstOf } from './part-outcome.ts';
+import { guardOf, ownRequestFor } from './part-request.ts';
 
 type Init = Pick<MatchedRequestsInit, 'ask' | 'monotonicMillis'>;
 
 /**
- * The part of the remaining time that peeks may take: a denied caller should not wait for a partition without a
+ * The fraction of the remaining time that peeks may take: a denied caller should not wait for a partition without a
  * leader.
  */
-const LOOKING_PART = 1 / 4;
+const PEEK_FRACTION = 1 / 4;
 
 /**
  * The peeked status of one part as a decision. The decision says "denied" even where all limits have room, as a
- * peek grants nothing; `isDenied` tells them apart.
+ * peek grants nothing; `isDenied` distinguishes the two.
  */
 interface PeekedPart extends RefusedPart {
   readonly isDenied: boolean;
@@ -39,9 +39,10 @@ export interface LongestDenial {
 export type WhenPeeked = (done: (longest: LongestDenial) => void) => void;
 
 /**
- * Starts the peeks and returns a function that waits for them.
+ * After a first denial, peeks at the limits that were not asked yet. A peek charges nothing and enters no log.
+ * Limits that do not answer in time are left out. Returns a function that waits for the peeks.
  *
- * @param shares all parts of the request, in their order
+ * @param parts all parts of the request, in their order
  * @param answered the parts that were decided; at least one of them is a denial
  */
 export function longestDenial(
@@ -107,7 +108,7 @@ function peekAt(
   const { limits } = part;
   const { timestampMillis } = asking.request;
   const nowMillis = monotonicMillis();
-  const untilMillis = nowMillis + (asking.deadlineMillis - nowMillis) * LOOKING_PART;
+  const untilMillis = nowMillis + (asking.deadlineMillis - nowMillis) * PEEK_FRACTION;
   peekAtLimits(
     ask,
     limits,
@@ -184,4 +185,29 @@ function peekedPart(
   const reported = denials.length > 0 ? denials : [first];
   const decision = others.length === 0 ? first : jointDenial(reported, decisions.map(limitStatusOf));
   return { part, answer: { kind: 'decision', decision }, isDenied: denials.length > 0 };
+}
+
+type DeniedHereInit = Pick<MatchedRequestsInit, 'monotonicMillis' | 'deniedHere' | 'partitionOf'>;
+
+/**
+ * The parts of a request that this node knows to be denied, with their denials. Then no reservations are
+ * made that would have to be given back.
+ */
+export function deniedHere(
+  { monotonicMillis, deniedHere: denialOf, partitionOf }: DeniedHereInit,
+  parts: readonly RequestPart[],
+  asking: Asking,
+  ruleSet: RuleSet,
+): readonly RefusedPart[] {
+  // The request has already waited past its deadline in this process.
+  if (monotonicMillis() >= asking.deadlineMillis) return [];
+  // The node may know an old record of the customer. Only the partition of the customer checks that, so only its
+  // denial counts.
+  const sure = parts.filter(
+    (part) => asking.customer === undefined || guardOf(part, asking, partitionOf) !== undefined,
+  );
+  return sure.flatMap((part): RefusedPart[] => {
+    const decision = denialOf(ownRequestFor(part, asking, ruleSet, partitionOf));
+    return decision === undefined ? [] : [{ part, answer: { kind: 'decision', decision } }];
+  });
 }
