@@ -102,7 +102,7 @@ function partitionProblems(health: PartitionsHealth): Problem[] {
     });
   if (restored.length > 0)
     problems.push({
-      found: `partition ${listed(restored)}: restored, so requests are denied for one window of their rule, and those that give a timestamp for longer`,
+      found: `partition ${listed(restored)}: restored, so requests are denied for one window of their rule, and those that give a timestamp for two minutes more`,
       action: `wait; the longest ends in ${Math.ceil(restoredMillis / 1_000)} s`,
       passes: true,
     });

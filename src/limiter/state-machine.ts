@@ -72,8 +72,9 @@ export class LimiterStateMachine {
   }
 
   /**
-   * For how many milliseconds after `nowMillis` (group time) a rule in force may still deny because history is missing;
-   * 0 if none is missing. Rules stated by requests, bursts of customers and timestamps far from now can take longer.
+   * For how many milliseconds after `nowMillis` (group time) a rule in force denies requests without a timestamp because
+   * history is missing; 0 if none is missing. Requests with a timestamp, rules stated by requests, and bursts of
+   * customers can take longer.
    */
   restoredMillis(nowMillis: number): number {
     return this.#state.restoredMillis(Math.max(nowMillis, this.applied.timeMillis));

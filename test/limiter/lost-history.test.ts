@@ -80,6 +80,17 @@ describe('lost history', () => {
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
   });
 
+  it('is reported by the wait of requests without a timestamp, however old the backup is', () => {
+    const harness = harnessWith({ clock: 'request' });
+    lose(harness);
+    // The wall clock of the leader is a day ahead of the group time that the backup had.
+    begin(harness, harness.nowMillis + 86_400_000);
+    expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(WINDOW_MILLIS);
+    harness.nowMillis += WINDOW_MILLIS;
+    expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
+    expect(harness.allows('ada')).toBe(true);
+  });
+
   it('is not the reason if the cost never fits', () => {
     const harness = harnessWith({ clock: 'cluster', limit: 0 });
     lose(harness);
@@ -120,10 +131,9 @@ describe('lost history', () => {
     const { nowMillis } = harness;
     const denial = harness.one({ userId: 'ada', timestampMillis: nowMillis });
     expect(denial).toMatchObject({ restoredMillis: aheadMillis, retryAfterMillis: aheadMillis });
-    // Other rules have nothing to wait for. The state reports the longest wait.
+    // Requests without a timestamp have nothing to wait for, and the state reports their wait.
     expect(harness.allows('grace')).toBe(true);
-    expect(harness.machine.restoredMillis(nowMillis)).toBe(aheadMillis);
-    expect(harness.machine.restoredMillis(nowMillis + aheadMillis)).toBe(0);
+    expect(harness.machine.restoredMillis(nowMillis)).toBe(0);
   });
 
   it('is over a window after the first leader said that the group runs; later leaders change nothing', () => {

@@ -136,8 +136,7 @@ export class LimiterState {
     let throughMillis = 0;
     for (const keys of this.#tableOf.values()) {
       const { rule } = keys;
-      const isEvent = rule.clock === 'request';
-      throughMillis = Math.max(throughMillis, keys.lostMillis({ asked: now, isEvent, rule }, now));
+      throughMillis = Math.max(throughMillis, keys.lostMillis({ asked: now, isEvent: false, rule }, now));
     }
     return Math.max(0, throughMillis - now);
   }
