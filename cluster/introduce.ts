@@ -7,7 +7,7 @@ import { listenerUrl } from '../src/cli/node-fetch.ts';
 import type { Rule } from '../src/api/rule.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import type { RuleDefinition } from '../src/rules/rule-definition.ts';
-import { definitionsOfTable } from '../src/rules/table-form.ts';
+import { definitionsOfTable } from '../src/rules/limiter-rules.ts';
 import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { addressText } from '../src/api/node-address.ts';
 import { ruleInWords } from '../src/rules/words.ts';

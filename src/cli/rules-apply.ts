@@ -3,9 +3,9 @@
  * replaces the rules. The comparison with a cluster changes nothing, and neither does `quorate rules show`.
  */
 import type { Rule } from '../api/rule.ts';
-import { documentText } from '../rules/document-text.ts';
+import { documentText } from '../rules/native-form.ts';
 import { printable } from '../rules/mistakes.ts';
-import { definitionsOfTable } from '../rules/table-form.ts';
+import { definitionsOfTable } from '../rules/limiter-rules.ts';
 import { ruleInWords, number } from '../rules/words.ts';
 import { type KnownRules, readKnownRules, type AppliedRules, sendRules } from './rules-in-cluster.ts';
 import { RULES_DOCUMENT_BYTES_MAX } from '../api/rules-change.ts';

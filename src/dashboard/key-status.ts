@@ -6,10 +6,9 @@ import { USAGE_TOP_MAX, type UsageReport } from '../api/usage.ts';
 import { clockTime, wholeNumber, span } from './words.ts';
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
 import { RuleMatcher } from '../rules/match.ts';
-import type { RuleDefinition } from '../rules/rule-definition.ts';
-import { definitionsOfTable } from '../rules/table-form.ts';
+import { type RuleDefinition, windowRuleId } from '../rules/rule-definition.ts';
+import { definitionsOfTable } from '../rules/limiter-rules.ts';
 import { fits, piecesOf } from '../rules/value-pattern.ts';
-import { windowRuleId } from '../rules/window-id.ts';
 import type { KnownRules } from './rules-text.ts';
 
 /** Status of one window of a limit, for a request of cost 1. */

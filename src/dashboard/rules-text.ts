@@ -5,7 +5,7 @@
 import { utf8Length } from '../api/bounded.ts';
 import { RULES_DOCUMENT_BYTES_MAX, type RulesInForce } from '../api/rules-change.ts';
 import { diffRules, type RuleChange } from '../rules/diff.ts';
-import { documentText } from '../rules/document-text.ts';
+import { documentText } from '../rules/native-form.ts';
 import type { Mistake } from '../rules/mistakes.ts';
 import { readRules } from '../rules/read-rules.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';

@@ -1,8 +1,7 @@
 /** Sums the usage figures for each rule, and finds the key nearest to the limit of each. Pure. */
 import { STATED_RULES, type TopKey, type UsageCounts, type UsageReport } from '../api/usage.ts';
-import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { type RuleDefinition, windowRuleId } from '../rules/rule-definition.ts';
 import { isForUnmatched } from '../rules/unmatched.ts';
-import { windowRuleId } from '../rules/window-id.ts';
 import { keyInWords } from '../rules/words.ts';
 import { isCounted, type KeyStatus, ruleOfWindow, usedPart, type WindowStatus } from './key-status.ts';
 

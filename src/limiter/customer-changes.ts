@@ -167,8 +167,8 @@ function noRoom({ applied }: LimiterState, place: DecidedAt): Decision {
   return { ...NOT_JUDGED, decided, rulesVersion: place.rulesVersion, refusal: 'at_capacity' };
 }
 
-/** What the operator wants. The key itself has been looked up in the state. */
-export interface WantedUse {
+/** The change that the operator wants. The key itself has been looked up in the state. */
+interface WantedUse {
   readonly ruleIds: readonly string[];
   readonly used: number;
 }
@@ -176,7 +176,7 @@ export interface WantedUse {
 /**
  * `above`: `used` exceeds what `ruleId` may grant at once, which is `usedMax`. Nothing has changed unless it is `done`.
  */
-export type SetOutcome =
+type SetOutcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'unknown_rule'; readonly ruleId: string }
   | { readonly kind: 'at_capacity' }
@@ -187,7 +187,7 @@ export type SetOutcome =
  * rules are forgotten, including those of earlier meters, and the new cost is recorded as granted now. Either all
  * rules change or none.
  */
-export function setUsed(state: LimiterState, { ruleIds, used }: WantedUse): SetOutcome {
+function setUsed(state: LimiterState, { ruleIds, used }: WantedUse): SetOutcome {
   const { name, applied, customers, size, table } = state;
   const record = customers.find(name);
   const wanted: { readonly keys: KeyTable; readonly demand: Demand }[] = [];

@@ -92,7 +92,7 @@ export function readOverride(input: ByteReader): LimitOverride {
   return burst === 0 ? { ruleId, limit } : { ruleId, limit, burst };
 }
 
-/** What is wrong with a decoded record beyond the ranges of its numbers; undefined if it is valid. */
+/** The mistake in a decoded record beyond the ranges of its numbers; undefined if it is valid. */
 export function problemOf(userId: string, { tier, overrides }: Terms): string | undefined {
   return invalidInCustomer({ ask: 'customer', userId, action: { type: 'put', tier, overrides } })?.message;
 }

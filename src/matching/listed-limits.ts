@@ -9,7 +9,7 @@ import { type StatedRule, statedRuleId } from '../api/stated-rule.ts';
 import { keyText } from '../api/key-text.ts';
 import type { Unmatched } from '../api/refusals.ts';
 import type { AppliedRule, RuleMatcher } from '../rules/match.ts';
-import { statedDefinition } from '../rules/stated-definition.ts';
+import { statedDefinition } from '../rules/limiter-rules.ts';
 import { type MatchedLimit, type MatchedLimits, windowsOf } from './matched-limit.ts';
 
 /**

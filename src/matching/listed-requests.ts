@@ -131,8 +131,8 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, peeked: Peeked
 }
 
 /**
- * @param wasGranted the whole request was granted. If not, what a part granted was given back, and the numbers say
- *   so.
+ * @param wasGranted the whole request was granted. If not, the grants of its parts were given back, and the
+ *   numbers say so.
  */
 function statusOfAll(
   answered: readonly AnsweredPart[],

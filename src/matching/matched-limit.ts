@@ -4,9 +4,8 @@
  */
 import type { FurtherLimit } from '../api/request.ts';
 import type { Unmatched } from '../api/refusals.ts';
-import { windowRuleId } from '../rules/window-id.ts';
+import { type LimitWindow, type RuleDefinition, windowRuleId } from '../rules/rule-definition.ts';
 import type { AppliedRule } from '../rules/match.ts';
-import type { LimitWindow, RuleDefinition } from '../rules/rule-definition.ts';
 
 /** One window of a rule, with the key (`userId`) and the cost of the request under it. */
 export interface MatchedLimit extends FurtherLimit {

@@ -31,7 +31,7 @@ export interface Asking {
   rulesVersion: number;
   /** Limits that no partition could decide; by their fail modes they have not refused the request so far. */
   undecided: readonly MatchedLimit[];
-  /** What was taken from this node's local fractions. All of it is given back if the request is not let through. */
+  /** The costs taken from this node's local fractions. All are given back if the request is not let through. */
   taken: readonly LocalTake[];
   /** A partition that this node leads denies it, so no other is asked for a grant. */
   isDeniedHere: boolean;

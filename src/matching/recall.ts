@@ -12,7 +12,7 @@ import { followsFailModes, isGrant, type RequestPart, wantsOtherRules, withKey }
 import { requestFor } from './part-request.ts';
 import type { WaitingForRules } from './waiting-for-rules.ts';
 
-/** What recalls need. */
+/** The arguments of recalls. */
 export interface RecallInit extends Pick<
   MatchedRequestsInit,
   'ask' | 'earlier' | 'monotonicMillis' | 'partitionOf'

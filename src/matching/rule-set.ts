@@ -9,14 +9,13 @@ import type { Unmatched } from '../api/refusals.ts';
 import { CUSTOMER } from './customer-cache.ts';
 import { type Matching, RuleMatcher } from '../rules/match.ts';
 import { descriptorsIn, GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';
-import { statedDefinition } from '../rules/stated-definition.ts';
+import { definitionsOfTable, statedDefinition } from '../rules/limiter-rules.ts';
 import { partName, type RuleDefinition, type Scope } from '../rules/rule-definition.ts';
 import { unmatchedIn } from '../rules/unmatched.ts';
 import { listedLimits, type MatchedLists } from './listed-limits.ts';
 import { type MatchedLimit, type MatchedLimits, windowIdsOf, windowsOf } from './matched-limit.ts';
 import { RULES_CHANGED } from './node-refusals.ts';
 import type { Rule } from '../api/rule.ts';
-import { definitionsOfTable } from '../rules/table-form.ts';
 
 /** How many rules that requests state themselves are kept prepared. */
 const STATED_MAX = 256;
@@ -42,7 +41,7 @@ export class RuleSet {
   readonly version: number;
   /** At least one rule has fail mode `closed`. */
   readonly isClosed: boolean;
-  /** What is done with requests that no rule matches. Undefined: they are let through. */
+  /** The setting for requests that no rule matches. Undefined: they are let through. */
   readonly unmatched: Unmatched | undefined;
   readonly #matcher: RuleMatcher;
   readonly #definitions: readonly RuleDefinition[];

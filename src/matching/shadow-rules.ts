@@ -1,6 +1,6 @@
 /**
  * Asks shadow rules. They are asked like other rules, but deny nothing, and the answer does not wait for them.
- * Their decisions are counted if all other rules let the request through. If not, what they took is given back, as
+ * Their decisions are counted if all other rules let the request through. If not, their grants are given back, as
  * a denied request is charged nowhere. Each shadow rule is decided alone.
  */
 import type { AskAnswer, WouldDeny } from '../api/question.ts';

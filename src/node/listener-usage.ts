@@ -6,7 +6,7 @@ import { UNMATCHED } from '../api/refusals.ts';
 import type { UsageColumn, UsageQuery } from '../api/usage.ts';
 import { RULES_MAX, type RuleTable } from '../limiter/rules.ts';
 import type { NodeUsage } from '../usage/node-usage.ts';
-import { MinuteTimes } from '../usage/minute-times.ts';
+import { MinuteTimes } from '../usage/answer-times.ts';
 import { type AlertFigures, RecentFigures } from '../usage/recent-figures.ts';
 import { UsageTable } from '../usage/usage-table.ts';
 import type { Clocks } from '../api/clocks.ts';

@@ -15,7 +15,7 @@ import type { Clocks } from '../api/clocks.ts';
 import type { Logger } from 'pino';
 import type { NodeTls } from '../tls/node-tls.ts';
 
-/** What every listener takes from the arguments of the node. */
+/** The arguments of the node that every listener takes. */
 interface ListenerInit {
   readonly logger: Logger;
   /** Absent: connections are not encrypted. */

@@ -1,4 +1,4 @@
-/** What this node reports to those who watch the cluster: the figures of the last seconds, and the last faults. */
+/** Monitoring of the cluster by this node, for people: the figures of the last seconds, and the last faults. */
 import {
   type Fault,
   type MonitoringApi,
@@ -8,7 +8,7 @@ import {
   PARTITIONS_PER_SECOND,
 } from '../api/monitoring.ts';
 import type { UsageReport } from '../api/usage.ts';
-import { LatestTimes, sumOfCounts, timesOf } from '../usage/latest-times.ts';
+import { LatestTimes, sumOfCounts, timesOf } from '../usage/answer-times.ts';
 import { LiveRate } from '../usage/live-rate.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { ListenerUsage } from './listener-usage.ts';

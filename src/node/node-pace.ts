@@ -1,6 +1,5 @@
 /** Figures about the current work of this node, for monitoring: answer times, disk times, and memory. */
-import { LatestTimes, timesOf } from '../usage/latest-times.ts';
-import { stepOf, TIME_STEPS } from '../usage/time-steps.ts';
+import { LatestTimes, stepOf, TIME_STEPS, timesOf } from '../usage/answer-times.ts';
 import type { Pace } from '../wire/node-report.ts';
 import type { ListenerUsage } from './listener-usage.ts';
 import type { NodeCore } from './node-core.ts';

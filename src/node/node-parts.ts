@@ -40,7 +40,7 @@ import { OPEN_REQUESTS_MAX } from './routing.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeTls } from '../tls/node-tls.ts';
 
-/** What a node is started with, see `startNode`. */
+/** The arguments of `startNode`. */
 export interface NodeInit {
   readonly config: ClusterConfig;
   readonly nodeId: NodeId;

@@ -140,7 +140,7 @@ export class PeerEvents {
     router.peerUnreachable(peer);
   }
 
-  /** The connection to `peer` broke: what was sent last may be lost. */
+  /** The connection to `peer` broke: the frames sent last may be lost. */
   peerDisconnected(peer: NodeId): void {
     const { forwarder, membership, router, usage } = this.#init;
     forwarder.peerDisconnected(peer);

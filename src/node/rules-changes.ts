@@ -11,7 +11,7 @@ import type { NodeReport } from '../wire/node-report.ts';
 import { matchingForm } from '../rules/matching-form.ts';
 import { nativeForm } from '../rules/native-form.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
-import { definitionsOfTable } from '../rules/table-form.ts';
+import { definitionsOfTable } from '../rules/limiter-rules.ts';
 import { AwaitedChanges } from './awaited-changes.ts';
 import { readDocument, readRuleOfDocument, readRuleOfTable } from './rules-document.ts';
 

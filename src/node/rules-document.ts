@@ -2,9 +2,9 @@
 import type { ChangeRefused } from '../api/cluster-change.ts';
 import { type OneRuleChange, RULES_DOCUMENT_BYTES_MAX } from '../api/rules-change.ts';
 import type { Rule } from '../api/rule.ts';
-import { limiterRulesOf } from '../rules/compile.ts';
+import { limiterRulesOf } from '../rules/limiter-rules.ts';
 import { readRules, type RulesRead } from '../rules/read-rules.ts';
-import { textWithRule } from '../rules/rule-in-text.ts';
+import { textWithRule } from '../rules/native-form.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 
 /** More mistakes would not help the author. */

@@ -4,7 +4,7 @@
  * function, so all nodes compute the same. Nodes and things are numbered from 0.
  */
 
-/** What is to be balanced. */
+/** The things to balance among the nodes. */
 export interface Things {
   readonly count: number;
   /** How many things each node has. */

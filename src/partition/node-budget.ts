@@ -80,7 +80,7 @@ export class NodeBudget {
   }
 }
 
-/** What peers reported about themselves. */
+/** The room that peers have reported. */
 export class PeerRooms {
   readonly #heard = new Map<NodeId, { readonly room: Room; readonly atMillis: number }>();
 

@@ -58,7 +58,7 @@ const RETRIES_WAITING_MAX = 64;
 const REFUNDS_PER_ENTRY_MAX = 16;
 /**
  * Requests that wait longer are in a queue, here or at the followers, and would soon miss their deadlines. A merely
- * slow disk is tolerated: what fits into one entry is always accepted.
+ * slow disk is tolerated: as many requests as fit into one entry are always accepted.
  */
 const QUEUE_MILLIS = 250;
 /** The most refunds that may wait. They fill 16 entries, so a request behind them waits for at most 16 entries. */

@@ -81,7 +81,7 @@ export class Router {
       return;
     }
     const open = new OpenRequest({ request, partition, deadlineMillis: untilMillis, done });
-    // Refunds may wait: no caller is held up, and what is not refunded stays charged.
+    // Refunds may wait: no caller is held up, and a grant that is not refunded stays charged.
     if (request.ask !== 'refund' && !this.#lookup(partition).breaker.admits()) {
       done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, partition);
       return;

@@ -8,7 +8,6 @@ import { FIXED_LIMIT_MAX, LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { UNMATCHED } from '../api/refusals.ts';
 import { Fields, itemsOf, mapOf, type TextAt } from './fields.ts';
 import { type Findings, knownInstead, quoted } from './mistakes.ts';
-import { shortId } from './path-id.ts';
 import {
   DEFINITION_ID_BYTES_MAX,
   DEFINITIONS_MAX,
@@ -24,6 +23,8 @@ import { inShadow, type Located } from './together.ts';
 import { readUnmatched } from './unmatched.ts';
 import { isPattern } from './value-pattern.ts';
 import type { MapTree, Tree } from './yaml-tree.ts';
+import { utf8Length } from '../api/bounded.ts';
+import { DIGEST_DIGITS, textDigest } from '../api/text-hash.ts';
 
 /** A document with one of these fields is in this format. */
 export const ENVOY_FIELDS = ['domain', 'descriptors'];
@@ -257,4 +258,33 @@ function ruleOf(
     ...(postPaid === true && { postPaid }),
     replaces: replaces.map(({ text }) => text),
   };
+}
+
+const SEPARATING = /[%|=]/g;
+/** `#` and a digest. */
+const HASH_LENGTH = 1 + DIGEST_DIGITS;
+
+/**
+ * The id of a rule that is only identified by its place among nested descriptors, such as `domain|key=value|key`. If
+ * that is too long: its beginning and a hash of all of it. Grants are stored under it, so it must stay the same in
+ * every version.
+ */
+function shortId(domain: string, steps: readonly PathStep[]): string {
+  const parts = steps.map(({ name, value }) =>
+    value === undefined ? escaped(name) : `${escaped(name)}=${escaped(value)}`,
+  );
+  const id = [escaped(domain), ...parts].join('|');
+  if (utf8Length(id) <= DEFINITION_ID_BYTES_MAX) return id;
+  let start = '';
+  let bytes = HASH_LENGTH;
+  for (const letter of id) {
+    bytes += utf8Length(letter);
+    if (bytes > DEFINITION_ID_BYTES_MAX) break;
+    start += letter;
+  }
+  return `${start}#${textDigest(id)}`;
+}
+
+function escaped(text: string): string {
+  return text.replace(SEPARATING, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
 }

@@ -6,6 +6,7 @@ import {
   partName,
   type RuleDefinition,
   type Scope,
+  windowName,
 } from './rule-definition.ts';
 import {
   conditionsInWords,
@@ -15,7 +16,6 @@ import {
   number,
   windowInWords,
 } from './words.ts';
-import { windowName } from './window-id.ts';
 
 /** The effect of a change. `alike`: the same requests are granted as before. */
 export type Binding = 'tighter' | 'looser' | 'differently' | 'alike';

@@ -2,7 +2,7 @@
 import { IPV4_BITS, IPV6_BITS } from './rule-definition.ts';
 
 /**
- * The key of everything that is not an address. All of it shares one budget, so that nobody gets a new budget by
+ * The key of everything that is not an address. There is one budget for all of it, so that nobody gets a new budget by
  * sending garbage.
  */
 export const NO_ADDRESS = 'none';

@@ -79,7 +79,7 @@ interface Ready {
 
 /** Matches requests against the rules of one rule set. */
 export class RuleMatcher {
-  /** Rules with conditions, by the name in the condition that the fewest rules share. */
+  /** Rules with conditions, by the name in the condition that the fewest rules have. */
   readonly #byName = new Map<string, PatternIndex<Ready>>();
   readonly #unconditional: Ready[] = [];
   readonly #unnamed = new Set<string>();
@@ -256,7 +256,7 @@ function withoutReplaced(rules: readonly Ready[]): Ready[] {
   return rules.filter(({ rule }) => isHeld(rule));
 }
 
-/** Tells which rules are not replaced by any of the others. A shadow rule replaces only shadow rules. */
+/** Finds the rules that none of the others replaces. A shadow rule replaces only shadow rules. */
 function notReplaced(rules: readonly RuleDefinition[]): (rule: RuleDefinition) => boolean {
   const replaced = new Set<string>();
   const replacedInShadow = new Set<string>();

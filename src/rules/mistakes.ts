@@ -1,5 +1,5 @@
 /**
- * Collects the mistakes in a document, all in one pass: place, message, and a suggestion if a name looks misspelt.
+ * Collects the mistakes in a document, all in one pass: place, message, and a suggestion if a name seems misspelt.
  * The number and length of the messages are bounded.
  */
 import type { LineCounter } from 'yaml';

@@ -12,20 +12,23 @@ import {
   COMMENT_BYTES_MAX,
   DEFINITION_ID_BYTES_MAX,
   FAIL_MODES,
+  isPeriod,
   keyKind,
   type LimitWindow,
   type MeterName,
   METERS,
   METERS_WITH_BURST,
+  periodOf,
   PRIORITY_MAX,
   REPLACES_MAX,
   type RuleDefinition,
   UNIT_MILLIS,
   WINDOW_NAME_BYTES_MAX,
+  windowName,
+  windowRuleId,
   WINDOWS_MAX,
 } from './rule-definition.ts';
 import type { Located } from './together.ts';
-import { isPeriod, periodOf, windowName, windowRuleId } from './window-id.ts';
 import { lengthInWords } from './words.ts';
 import type { Tree } from './yaml-tree.ts';
 
@@ -134,7 +137,7 @@ function readWindows(
   );
 }
 
-/** Adds a window. Two windows with one name would share one counter. */
+/** Adds a window. Two windows with one name would have one counter. */
 function addWindow(
   windows: LimitWindow[],
   added: LimitWindow,

@@ -1,6 +1,6 @@
 /**
- * The definition of a rule, independent of the format it was written in, and the allowed range of each field. Plain
- * data that survives JSON.
+ * The definition of a rule, independent of the format it was written in, the allowed range of each field, and the
+ * names of its windows. Plain data that survives JSON.
  */
 import { RULE_METERS, type RuleClock, type RuleMeter } from '../api/rule.ts';
 
@@ -52,7 +52,7 @@ export type MeterName = RuleMeter;
 /** Meters whose `burst` may differ from the limit. */
 export const METERS_WITH_BURST: readonly MeterName[] = ['tokenBucket', 'leakyBucket'];
 
-/** What happens when the cluster cannot decide: deny, allow, or decide by this node's fraction of the limit. */
+/** The decision when the cluster cannot decide: deny, allow, or decide by this node's fraction of the limit. */
 export const FAIL_MODES = ['closed', 'open', 'local'] as const;
 export type FailMode = (typeof FAIL_MODES)[number];
 
@@ -78,7 +78,7 @@ export interface Condition {
 /** A descriptor that a rule counts by. */
 export interface KeyPart {
   readonly name: string;
-  /** For `ip` only: addresses that share these leading bits are counted together. */
+  /** For `ip` only: how many leading bits are compared. Addresses that agree in them are counted together. */
   readonly bits?: { readonly ipv4: number; readonly ipv6: number };
 }
 
@@ -141,7 +141,7 @@ export interface RuleDefinition {
    */
   readonly priority: number;
   /**
-   * 1 to `WINDOWS_MAX` with different names (window-id.ts), sorted by length, then name. A request is granted in
+   * 1 to `WINDOWS_MAX` with different names (`windowName`), sorted by length, then name. A request is granted in
    * all of them or in none. Empty if `unlimited`.
    */
   readonly windows: readonly LimitWindow[];
@@ -178,7 +178,7 @@ export interface RuleDefinition {
   readonly comment?: string;
 }
 
-/** The default group: rules that count by the same descriptors share one. */
+/** The default group: rules that count by the same descriptors are in one group. */
 export function keyKind(key: readonly KeyPart[]): string {
   return key.length === 0 ? '*' : key.map(partName).join(',');
 }
@@ -187,4 +187,36 @@ export function keyKind(key: readonly KeyPart[]): string {
 export function partName({ name, bits }: KeyPart): string {
   if (bits === undefined || (bits.ipv4 === IPV4_BITS && bits.ipv6 === IPV6_BITS)) return name;
   return `${name}/${bits.ipv4}/${bits.ipv6}`;
+}
+
+const UNITS = Object.entries(UNIT_MILLIS);
+const MILLIS = /^\d+ms$/;
+
+/** The period as text: `day`, or `90000ms` if it is not a whole unit. */
+export function periodOf(windowMillis: number): string {
+  return UNITS.find(([, millis]) => millis === windowMillis)?.[0] ?? `${windowMillis}ms`;
+}
+
+/** The text is a period. A window must not have a period as its name, unless it is its own. */
+export function isPeriod(text: string): boolean {
+  return MILLIS.test(text) || UNITS.some(([unit]) => unit === text);
+}
+
+/** The name of a window, unique within its rule: the one that the author gave, else the period. */
+export function windowName({ name, windowMillis }: LimitWindow): string {
+  return name ?? periodOf(windowMillis);
+}
+
+/**
+ * The name of a window that has the id of its rule: the only window of a rule from a table or stated by a request.
+ */
+export const LIKE_ITS_RULE = '';
+
+/**
+ * The id under which the limiter stores a window, such as `per-user/day`. The part after the last `/` is the
+ * window, so the order of windows in a rule does not matter.
+ */
+export function windowRuleId({ id }: Pick<RuleDefinition, 'id'>, window: LimitWindow): string {
+  const name = windowName(window);
+  return name === LIKE_ITS_RULE ? id : `${id}/${name}`;
 }

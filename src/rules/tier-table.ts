@@ -74,7 +74,7 @@ export function readTierTable(fields: Fields, findings: Findings): readonly Loca
 }
 
 /**
- * The default for requests without a customer. The rules share the group of the default with lower priorities, so
+ * The default for requests without a customer. The rules are in the group of the default, with lower priorities, so
  * exactly one applies, and none if the customer or its tier has a limit.
  */
 function withoutCustomer({ definition, at, replacesAt }: Located): readonly Located[] {

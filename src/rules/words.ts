@@ -1,5 +1,6 @@
 /** Describes rules in words for people. */
 import {
+  LIKE_ITS_RULE,
   type LimitWindow,
   partName,
   type RuleDefinition,
@@ -7,7 +8,6 @@ import {
   UNIT_MILLIS,
 } from './rule-definition.ts';
 import { isForUnmatched } from './unmatched.ts';
-import { LIKE_ITS_RULE } from './window-id.ts';
 
 /** A rule in words, such as `100 per minute and 10,000 per day by customer, where tier is free`. */
 export function ruleInWords(rule: RuleDefinition): string {
@@ -40,7 +40,7 @@ export function lengthInWords(windowMillis: number): string {
   return unit === undefined ? `in ${number(windowMillis)} ms` : `per ${unit[0]}`;
 }
 
-/** What a rule counts by, such as `by customer and endpoint`. */
+/** The key of a rule in words, such as `by customer and endpoint`. */
 export function keyInWords(scope: Scope): string {
   const names =
     scope.kind === 'descriptors'

@@ -1,6 +1,6 @@
 /**
  * Counts the open requests of each client, in a table of bounded size. While every place of the table belongs to a
- * client with open requests, new clients share one extra place. It refuses no request.
+ * client with open requests, there is one extra place for all new clients. It refuses no request.
  */
 import type { ClientLoad } from '../api/api-listener.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Finds how many requests may be open at a time from how long they wait. As in CoDel (RFC 8289), the smallest delay
- * of an interval distinguishes a standing queue from a burst: if even the quickest request waits longer than the
+ * of an interval distinguishes a lasting queue from a burst: if even the quickest request waits longer than the
  * target, fewer are admitted; when that is over, more again. Pure: time is an argument. It refuses no request itself.
  */
 
@@ -12,7 +12,7 @@ export interface DelayLimitInit {
   readonly least: number;
   /** The limit while nothing waits. */
   readonly most: number;
-  /** If the smallest delay of an interval is above this, there is a standing queue. */
+  /** If the smallest delay of an interval is above this, there is a lasting queue. */
   readonly targetMillis: number;
 }
 

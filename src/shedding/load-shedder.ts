@@ -22,7 +22,7 @@ const LEAST = 64;
  */
 export const ROUND_MILLIS_MAX = 12;
 
-/** What the load shedder is built from. */
+/** The arguments of a load shedder. */
 export interface LoadShedderInit extends MonotonicClock {
   /** The most open requests while nothing waits. */
   readonly openMax: number;

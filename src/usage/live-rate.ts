@@ -1,4 +1,4 @@
-/** Tells how many answers all nodes give per second. It compares two readings of the counts by minute. */
+/** Measures how many answers all nodes give per second. It compares two readings of the counts by minute. */
 import { USAGE_OUTCOMES, type UsageOutcome, type UsageReport } from '../api/usage.ts';
 
 const MINUTE_MILLIS = 60_000;

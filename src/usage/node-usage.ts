@@ -6,7 +6,7 @@ import {
   type UsageQuery,
   type UsageReport,
 } from '../api/usage.ts';
-import { millisOfStep } from './time-steps.ts';
+import { millisOfStep } from './answer-times.ts';
 import { cut, sumOf, type TopList } from './top-keys.ts';
 
 const WIDTH = USAGE_COLUMNS.length;

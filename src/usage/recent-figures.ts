@@ -2,7 +2,7 @@
  * Figures about the answers of the last minutes, for alerts: denials, answers without a decision, and answer times.
  * Memory is fixed.
  */
-import { LATE, quantileMillis, stepOf, TIME_STEPS } from './time-steps.ts';
+import { LATE, quantileMillis, stepOf, TIME_STEPS } from './answer-times.ts';
 
 /** The figures cover this many minutes, including the current one. */
 export const RECENT_MINUTES = 5;

@@ -22,7 +22,7 @@ export interface Kept {
   readonly error: number;
 }
 
-/** Enough cells that few keys share one with a kept key, which would cost them a lookup. */
+/** Enough cells that few keys have the cell of a kept key, which would cost them a lookup. */
 const CELLS_PER_COUNTER = 8;
 
 /** A sketch of the most frequent keys. */

@@ -43,7 +43,7 @@ export interface NodeReport {
 /** Figures about a node's current work. */
 export interface Pace {
   readonly figures: NodeFigures;
-  /** Answer times of the last seconds, by step (`src/usage/time-steps.ts`). Those of several nodes can be added. */
+  /** Answer times of the last seconds, by step (`src/usage/answer-times.ts`). Those of several nodes can be added. */
   readonly times: readonly number[];
 }
 

@@ -4,7 +4,7 @@ import { configOf } from '../../bench/peers/quorate-cluster.ts';
 import { LOAD_RULES } from '../../bench/workloads.ts';
 import { questionOf } from '../../src/api/question.ts';
 import { RuleSet } from '../../src/matching/rule-set.ts';
-import { definitionsOfTable } from '../../src/rules/table-form.ts';
+import { definitionsOfTable } from '../../src/rules/limiter-rules.ts';
 
 it.each(Object.entries(LOAD_RULES))(
   'puts a request that names %s under that rule alone',

@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
-import { limiterRulesOf } from '../../src/rules/compile.ts';
+import { limiterRulesOf } from '../../src/rules/limiter-rules.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';
 import { Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import { limiterRulesOf } from '../../src/rules/compile.ts';
+import { limiterRulesOf } from '../../src/rules/limiter-rules.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 import { Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
 

@@ -6,7 +6,7 @@
 import { describe, expect, it } from 'vitest';
 import { EarlierRuleSets } from '../../src/matching/earlier-rule-sets.ts';
 import { RuleSet } from '../../src/matching/rule-set.ts';
-import { limiterRulesOf } from '../../src/rules/compile.ts';
+import { limiterRulesOf } from '../../src/rules/limiter-rules.ts';
 import { matchingForm } from '../../src/rules/matching-form.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 import type { RuleDefinition } from '../../src/rules/rule-definition.ts';

@@ -1,7 +1,7 @@
 /** Tests which rules apply: all that match, one that is asked for by id, or one that the request states itself. */
 import { describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
-import { definitionsOfTable } from '../../src/rules/table-form.ts';
+import { definitionsOfTable } from '../../src/rules/limiter-rules.ts';
 import { RuleSet } from '../../src/matching/rule-set.ts';
 import { Bench, ruleSetOf, statusBy } from './bench.ts';
 

@@ -4,7 +4,7 @@ import { introduce } from '../../cluster/introduce.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
-import { definitionsOfTable } from '../../src/rules/table-form.ts';
+import { definitionsOfTable } from '../../src/rules/limiter-rules.ts';
 
 const FILE = localConfig({ ...LOCAL_DEFAULTS, limit: 50 });
 const REPORT = { nodes: [], partitions: [] } as unknown as ClusterReport;

@@ -6,7 +6,7 @@ import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { MetaChange, MetaState } from '../../src/meta/cluster-state.ts';
 import { RulesChanges } from '../../src/node/rules-changes.ts';
 import { matchingForm } from '../../src/rules/matching-form.ts';
-import { definitionsOfTable } from '../../src/rules/table-form.ts';
+import { definitionsOfTable } from '../../src/rules/limiter-rules.ts';
 
 const rules = [{ id: 'default', limit: 3, windowMillis: 1_000 }];
 const STATE: MetaState = {

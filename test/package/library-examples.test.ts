@@ -17,7 +17,7 @@ function documented(): (readonly [name: string, path: string])[] {
   return [['the library', INDEX], ...classes];
 }
 
-/** A line of an example: what it asks, what that returns, and perhaps why. */
+/** A line of an example: a call, its result, and perhaps the reason. */
 const LINE = /^(\w+\.\w+\(.*\)); \/\/ ([\w.]+)(?::.*)?$/;
 
 /** Lines of the example in the comment above a class, or of the first example of `src/index.ts`. */
@@ -44,7 +44,7 @@ it('has an example for each class', () => {
   expect(DOCUMENTED.filter((one) => !exampleOf(...one).some((line) => LINE.test(line)))).toEqual([]);
 });
 
-it.each(DOCUMENTED)('does what the example says: %s', (name, path) => {
+it.each(DOCUMENTED)('returns what the example promises: %s', (name, path) => {
   const lines = exampleOf(name, path);
   const said = lines.flatMap((line) => LINE.exec(line)?.[2] ?? []);
   expect(run(lines)).toEqual(said);

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkRules, textOfRules } from '../../src/dashboard/rules-text.ts';
 import { readRuleOfDocument } from '../../src/node/rules-document.ts';
-import { limiterRulesOf } from '../../src/rules/compile.ts';
+import { limiterRulesOf } from '../../src/rules/limiter-rules.ts';
 import { diffRules } from '../../src/rules/diff.ts';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { ruleInWords } from '../../src/rules/words.ts';

@@ -1,9 +1,7 @@
 /** Tests the ids of windows in all forms of rules: documents, tables and stated limits. */
 import { describe, expect, it } from 'vitest';
-import { limiterRulesOf } from '../../src/rules/compile.ts';
-import { definitionsOfTable } from '../../src/rules/table-form.ts';
-import { statedDefinition } from '../../src/rules/stated-definition.ts';
-import { isPeriod, periodOf, windowRuleId } from '../../src/rules/window-id.ts';
+import { definitionsOfTable, limiterRulesOf, statedDefinition } from '../../src/rules/limiter-rules.ts';
+import { isPeriod, periodOf, windowRuleId } from '../../src/rules/rule-definition.ts';
 
 describe('a period', () => {
   it.each([

@@ -1,6 +1,6 @@
 /** Tests the names of windows, and which names are allowed. */
 import { describe, expect, it } from 'vitest';
-import { limiterRulesOf } from '../../src/rules/compile.ts';
+import { limiterRulesOf } from '../../src/rules/limiter-rules.ts';
 import { nativeForm } from '../../src/rules/native-form.ts';
 import { rulesOf, reported } from './read.ts';
 

@@ -1,7 +1,7 @@
 /** Tests the rate of answers per second from two readings of counts by minute. */
 import { describe, expect, it } from 'vitest';
 import type { UsageReport } from '../../src/api/usage.ts';
-import { LatestTimes } from '../../src/usage/latest-times.ts';
+import { LatestTimes } from '../../src/usage/answer-times.ts';
 import { LiveRate } from '../../src/usage/live-rate.ts';
 import { RecentFigures } from '../../src/usage/recent-figures.ts';
 

@@ -1,9 +1,8 @@
 /** Tests answer times by minute, of one node and of all. */
 import { describe, expect, it } from 'vitest';
 import { USAGE_MINUTES_MAX } from '../../src/api/usage.ts';
-import { MinuteTimes } from '../../src/usage/minute-times.ts';
+import { millisOfStep, MinuteTimes } from '../../src/usage/answer-times.ts';
 import { type NodeUsage, reportOf, zeros } from '../../src/usage/node-usage.ts';
-import { millisOfStep } from '../../src/usage/time-steps.ts';
 
 const NONE = { keys: [], othersMax: 0 };
 

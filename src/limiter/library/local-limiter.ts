@@ -144,18 +144,18 @@ export function requireLimit(limit: number, windowMillis: number): void {
 }
 
 /** @throws InvalidLimiterArgumentError unless it is 1 to `USER_ID_BYTES_MAX` bytes of UTF-8 */
-export function requireUserId(userId: string): void {
+function requireUserId(userId: string): void {
   if (!isBoundedText(userId, USER_ID_BYTES_MAX)) {
     throw new InvalidLimiterArgumentError('userId', `text of 1 to ${USER_ID_BYTES_MAX} bytes`, userId);
   }
 }
 
 /** @throws InvalidLimiterArgumentError unless it is an integer from 0 to `TIMESTAMP_MILLIS_MAX` */
-export function requireTimestamp(field: string, timestampMillis: number): void {
+function requireTimestamp(field: string, timestampMillis: number): void {
   requireInteger(field, timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
 }
 
 /** @throws InvalidLimiterArgumentError unless it is an integer from 1 to `COST_MAX` */
-export function requireCost(cost: number): void {
+function requireCost(cost: number): void {
   requireInteger('cost', cost, 1, COST_MAX);
 }

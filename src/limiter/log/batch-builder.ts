@@ -198,7 +198,7 @@ export class AllowBatchBuilder {
  * One column of a batch while it is being written: one value per row, 0 for rows without a value. Rows are written
  * in order. A row without a value takes one byte as soon as a later row has one.
  */
-export class BatchColumn {
+class BatchColumn {
   readonly #out = new ByteWriter();
   #rows = 0;
   #markedRows = 0;

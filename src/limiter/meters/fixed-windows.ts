@@ -10,10 +10,10 @@ import type { Demand, KeyRun } from './meter.ts';
 import { NumberMeter } from './number-meter.ts';
 import { floorDiv } from './integers.ts';
 
-/** What was granted in the window of the newest grant. */
+/** The cost granted in the window of the newest grant. */
 const COUNT = 0;
 /**
- * What was granted in other windows before UTC was stepped, if they had not ended by then; and the time of the newest
+ * The cost granted in other windows before UTC was stepped, if they had not ended by then; and the time of the newest
  * such grant.
  */
 const CARRIED = 1;
@@ -30,8 +30,8 @@ const NO_STEPS = new UtcSteps();
  * the limit can be granted within a moment. Windows are not widened for group time, so that they stay aligned: in real
  * time a window may be shorter by the difference of the clocks (`clockDriftPpm`).
  *
- * **A step of UTC** frees nothing. What was granted before counts as long in group time as it would have without the
- * step, on top of what is granted in UTC windows after it. If several steps fall into a window or two, what was granted
+ * **A step of UTC** frees nothing. Grants made before it count as long in group time as they would have without the
+ * step, on top of the grants in UTC windows after it. If several steps fall into a window or two, grants made
  * between them may count longer, by no more than the size of the steps. Each step can begin a window early by wrong
  * wall clocks, so that in real time the limit is granted once more around it. A caller that sends timestamps knows UTC
  * itself: there a grant counts exactly to the end of its window.
@@ -41,7 +41,7 @@ const NO_STEPS = new UtcSteps();
  *
  * **Bytes per key.** A row of eight words, included in `KEY_BYTES`, however much is granted.
  *
- * **After a change**, what was granted in the window of the newest grant counts as made at its time, in the window that
+ * **After a change**, the grants in the window of the newest grant count as made at its time, in the window that
  * the new rule has there. If windows grew, grants of earlier windows are forgotten: the window in which the rule
  * changed may hold what the old rule granted in it on top of the new limit; every later window keeps to the limit.
  */
@@ -147,14 +147,14 @@ export class FixedWindows extends NumberMeter {
     return carried.cost === 0 ? [counted] : [carried, counted];
   }
 
-  /** What counts of the window of the newest grant. */
+  /** The cost that counts of the window of the newest grant. */
   #count(slot: number, rule: Rule, t: number, isEvent: boolean): number {
     return t < this.#endOf(rule, this.numbers.newestMillis(slot), t, isEvent)
       ? this.numbers.number(slot, COUNT)
       : 0;
   }
 
-  /** What counts of windows that ended in a step of UTC. */
+  /** The cost that counts of windows that ended in a step of UTC. */
   #carried(slot: number, rule: Rule, t: number, isEvent: boolean): number {
     const carried = this.numbers.number(slot, CARRIED);
     return carried > 0 && t < this.#endOf(rule, this.numbers.number(slot, CARRIED_AT), t, isEvent)

@@ -9,7 +9,10 @@ import type { Slab } from '../state/block-pool.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { ByteWriter } from '../../bytes/byte-writer.ts';
 
-/** What a request demands of a key. One object is reused for many requests, so a meter must not keep it. */
+/**
+ * The demand of a request on a key: cost, time and rule. One object is reused for many requests, so a meter must not
+ * keep it.
+ */
 export interface Demand {
   readonly rule: Rule;
   /** The time to judge at, in milliseconds; not before `newestMillis` of the key. */
@@ -47,12 +50,13 @@ export interface KeyRun {
  * - **Errors go towards denial.** Spent cost is rounded up, remaining cost down, waits up. A demand that comes after
  *   the reported wait must fit if nothing else was granted. Each class states its exact **guarantee**, and any
  *   exception to this rounding.
- * - **Bytes per key.** It adds the memory it takes to the `StateSize` it was made with, by a model that does not depend
- *   on how memory happens to be laid out, and `bytesToGrant` predicts what a grant adds. Memory is rows and blocks, no
- *   object per key. No call takes more than logarithmic time in what one key remembers, except for amortised cleanup
- *   and for `refund`, of which an entry has few.
+ * - **Bytes per key.** It adds the memory it takes to the `StateSize` it was made with, by a model that does not
+ *   depend on how memory happens to be laid out, and `bytesToGrant` predicts what a grant adds. Memory is rows and
+ *   blocks, no object per key. No call takes more than logarithmic time in what one key remembers, except for
+ *   amortised cleanup and for `refund`, of which an entry has few.
  * - **No allocation** in the calls on the path of a request: `newestMillis`, `liveCost`, `bytesToGrant`, `grant`.
- * - **Rules change.** The next demand may have another limit and window; what was recorded then counts by the new ones.
+ * - **Rules change.** The next demand may have another limit and window; grants recorded before then count by the
+ *   new ones.
  */
 export interface Meter {
   /** One row per key, from slot 0 on. Its first `METER_WORDS` belong to the meter, the others to `Keys`. */
@@ -120,11 +124,11 @@ export interface Meter {
    */
   read(slot: number, input: ByteReader, madeMillis: number, part: number): number;
 
-  /** What the key remembers, oldest first, for tests. Uses no code of `write` and `read`. */
+  /** The grants that the key remembers, oldest first, for tests. Uses no code of `write` and `read`. */
   inspect(slot: number): readonly KeyRun[];
 }
 
-/** What one key remembers, either in its slot or in a copy that a snapshot made before the key changed. */
+/** The memory of one key, either in its slot or in a copy that a snapshot made before the key changed. */
 export interface MeterView {
   /** Points to the key in `slot`. Valid until anything is changed. */
   show(slot: number): void;

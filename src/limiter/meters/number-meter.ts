@@ -20,7 +20,7 @@ const DOUBLES_PER_ROW = FIRST_NUMBER + NUMBERS;
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 
 /** The range of one of the numbers, and its name in errors. */
-export interface NumberBound {
+interface NumberBound {
   readonly name: string;
   readonly min: number;
   readonly max: number;
@@ -30,7 +30,7 @@ export interface NumberBound {
  * The rows of all keys of one meter: the time of the newest grant and up to three integers. Stores, copies, writes and
  * reads them.
  */
-export class NumberRows {
+class NumberRows {
   readonly #rows = newKeyRows();
   readonly #bounds: readonly NumberBound[];
 

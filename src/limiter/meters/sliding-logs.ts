@@ -35,7 +35,7 @@ const SHRINK_CAPACITY_MIN = 4;
  *
  * - While the window stays the same or shrinks, every total is exact.
  * - After the window grew, everything that is still recorded counts under the longer window, and every later grant
- *   counts in full. What had left the shorter window by the time of the newest grant may be forgotten: a rolling
+ *   counts in full. Grants that had left the shorter window by the time of the newest grant may be forgotten: a rolling
  *   window that reaches back before the change can hold what the old rule granted there on top of the new limit. A
  *   window that starts at or after the change never exceeds the limit.
  * - After the limit fell, recorded cost may exceed it. Nothing fits until enough of it has left the window.

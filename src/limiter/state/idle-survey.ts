@@ -13,7 +13,7 @@ export class IdleSurvey {
   firstMillis = Infinity;
   /** The latest such group time; `-Infinity` if there is none. */
   lastMillis = -Infinity;
-  /** Everything was visited. What was granted meanwhile may be missing. */
+  /** Everything was visited. Grants made meanwhile may be missing. */
   isDone = false;
   readonly #times: Iterator<number>;
   #nowMillis = 0;

@@ -38,7 +38,7 @@ export interface Runs extends Known {
   readonly costAtOnce: number;
 }
 
-/** What a key inherits: grants known to other windows but not to its own. */
+/** The grants that a key inherits: they are known to other windows but not to its own. */
 export interface Inherited extends Demand {
   readonly keys: KeyTable;
   readonly slot: number;

@@ -76,7 +76,7 @@ export class KeyTable {
   readonly meterKind: MeterKind;
   /** The rule as last seen in a rule table. */
   rule: Rule;
-  /** What the rule may grant at once. */
+  /** The most that the rule may grant at once. */
   capacity: number;
   /**
    * The rule's window for timestamps of group time: widened by the clock drift. It is longer than `rule.windowMillis`, so

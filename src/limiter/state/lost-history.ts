@@ -40,7 +40,7 @@ export interface LostHistoryFields {
   readonly stampsMillis: number;
 }
 
-/** What a group knows about its missing history. */
+/** The knowledge of a group about its missing history. */
 export class LostHistory {
   /** The entry that reported the loss; 0 if nothing is missing. No request id of a grant up to this entry is known. */
   throughIndex = 0;

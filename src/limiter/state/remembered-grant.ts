@@ -32,11 +32,13 @@ const REMAINING = 21;
 const WINDOW = 22;
 const POSITION = 23;
 const COST = 24;
+/** The lengths of the texts, and flags. */
 const LENGTHS = 25;
 export const TEXTS = 26;
 export const HASH = 27;
 export const NEXT = 28;
-export const IS_INDEXED = 29;
+/** `INDEXED`, which belongs to the owner of the row, and the kind of the meter. */
+export const KIND = 29;
 /** The number of words of a row. */
 export const GRANT_WORDS = 30;
 
@@ -68,26 +70,34 @@ const COLUMNS: readonly Column[] = [
   float('attempt', ATTEMPT),
 ];
 
+/** Bits of `LENGTHS` for the bytes of a user id, of at most `KEY_BYTES_MAX`. */
+const USER_BITS = 11;
+const USER_MASK = (1 << USER_BITS) - 1;
+/** The same for a request id and for a rule id: `REQUEST_ID_BYTES_MAX` and `RULE_ID_BYTES_MAX` are below 256. */
+const ID_BITS = 8;
+const ID_MASK = (1 << ID_BITS) - 1;
+
 /** The byte lengths of a user id and a request id in one word. */
 export function keyLengths(userBytes: number, requestIdBytes: number): number {
-  return userBytes | (requestIdBytes << 9);
+  return userBytes | (requestIdBytes << USER_BITS);
 }
 
-const KEY_LENGTHS = 0x1_ffff;
-const RULE_SHIFT = 17;
+const RULE_SHIFT = USER_BITS + ID_BITS;
+const KEY_LENGTHS = (1 << RULE_SHIFT) - 1;
 /** Unset if the request named no rule. */
-const NAMES_RULE = 1 << 25;
+const NAMES_RULE = 1 << 27;
 /** Set if the grant was refunded. */
-const REFUNDED = 1 << 26;
-/** The index of its meter in `METER_KINDS`. */
-const KIND_SHIFT = 27;
-const KIND_MAX = 0xf;
+const REFUNDED = 1 << 28;
+/** In `KIND`: the index finds the grant. */
+export const INDEXED = 1;
+/** In `KIND`, above `INDEXED`: the index of its meter in `METER_KINDS`. */
+const KIND_SHIFT = 1;
 /** Set if `TIMESTAMP` contains a digest. */
 const HAS_DIGEST = 1 << 31;
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** What is remembered of a grant besides its answer. */
+/** The facts that are remembered of a grant besides its answer. */
 interface RecordedWith {
   readonly asked: Question;
   /** The last millisecond of group time at which the answer may be repeated. */
@@ -135,7 +145,7 @@ export class GrantView {
     words[at + POSITION] = decided.position ?? 0;
     words[at + COST] = asked.cost;
     if (asked.ruleId !== DEFAULT_RULE) words[at + LENGTHS]! |= NAMES_RULE;
-    words[at + LENGTHS]! |= METER_KINDS.indexOf(meterKind) << KIND_SHIFT;
+    words[at + KIND]! |= METER_KINDS.indexOf(meterKind) << KIND_SHIFT;
   }
 
   /** The answer, for a retry. */
@@ -193,7 +203,7 @@ export class GrantView {
     if (input.flag('named rule')) words[at + LENGTHS]! |= NAMES_RULE;
     if (input.flag('refunded')) this.refund();
     if (input.flag('matched')) words[at + LENGTHS]! |= HAS_DIGEST;
-    words[at + LENGTHS]! |= input.integer('meter', 0, METER_KINDS.length - 1) << KIND_SHIFT;
+    words[at + KIND]! |= input.integer('meter', 0, METER_KINDS.length - 1) << KIND_SHIFT;
     for (const column of COLUMNS) {
       const value = input.integer(column.name, column.min, column.max);
       if (column.isFloat) doubles[(at >>> 1) + column.at] = value;
@@ -220,7 +230,7 @@ export class GrantView {
   }
 
   get #meterNumber(): number {
-    return (this.words[this.at + LENGTHS]! >>> KIND_SHIFT) & KIND_MAX;
+    return this.words[this.at + KIND]! >>> KIND_SHIFT;
   }
 
   /** The entry that made the grant. */
@@ -251,15 +261,15 @@ export class GrantView {
   }
 
   get userBytes(): number {
-    return this.words[this.at + LENGTHS]! & 0x1ff;
+    return this.words[this.at + LENGTHS]! & USER_MASK;
   }
 
   get requestIdBytes(): number {
-    return (this.words[this.at + LENGTHS]! >>> 9) & 0xff;
+    return (this.words[this.at + LENGTHS]! >>> USER_BITS) & ID_MASK;
   }
 
   get ruleIdBytes(): number {
-    return (this.words[this.at + LENGTHS]! >>> RULE_SHIFT) & 0xff;
+    return (this.words[this.at + LENGTHS]! >>> RULE_SHIFT) & ID_MASK;
   }
 
   get #hasDigest(): boolean {

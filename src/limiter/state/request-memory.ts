@@ -8,7 +8,7 @@ import type { Decision } from '../decision.ts';
 import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
 import type { LostHistory } from './lost-history.ts';
-import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, keyLengths, NEXT, TEXTS } from './remembered-grant.ts';
+import { GRANT_WORDS, GrantView, HASH, INDEXED, keyLengths, KIND, NEXT, TEXTS } from './remembered-grant.ts';
 import { idBehind, NONE, Rows } from './rows.ts';
 import { REQUEST_ID_BYTES, type StateSize } from './state-size.ts';
 import { TextBytes, unitsOfText } from './text-bytes.ts';
@@ -179,7 +179,7 @@ export class RequestMemory {
     const words = this.#rows.words(id);
     const at = this.#rows.at(id);
     words[at + TEXTS] = texts;
-    words[at + IS_INDEXED] = isFurther ? 0 : 1;
+    words[at + KIND] = isFurther ? 0 : INDEXED;
     if (!isFurther) this.#index.insert(id, text.hash);
     this.#size.requestIds += 1;
     this.#size.requestIdTextBytes += ruleFrom + ruleId.length;
@@ -198,7 +198,7 @@ export class RequestMemory {
       if (this.expiredFromMillis(id) > nowMillis) return;
       this.watcher?.beforeDrop(id);
       const { textBytes, words, at } = this.view(id);
-      if (words[at + IS_INDEXED] === 1) this.#takeOut(id);
+      if ((words[at + KIND]! & INDEXED) !== 0) this.#takeOut(id);
       this.#size.requestIds -= 1;
       this.#size.requestIdTextBytes -= textBytes;
       this.#pool.free(words[at + TEXTS]!, unitsOfText(textBytes));
@@ -230,7 +230,7 @@ export class RequestMemory {
 
   #takeOut(id: number): void {
     this.#index.remove(id);
-    this.#rows.words(id)[this.#rows.at(id) + IS_INDEXED] = 0;
+    this.#rows.words(id)[this.#rows.at(id) + KIND]! &= ~INDEXED;
   }
 }
 

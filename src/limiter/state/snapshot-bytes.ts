@@ -15,7 +15,7 @@ export const CHUNK_BYTES_MAX = 32_768;
  */
 const FIRST_CHUNK_BYTES = 2_048;
 
-/** What is written between two checks of `isFull` takes less than this. */
+/** A bound for the bytes written between two checks of `isFull`. */
 const PART_BYTES_MAX = 1_024;
 
 /** The bytes of a snapshot are damaged or are not a snapshot. */

@@ -1,7 +1,7 @@
 /** Targets for rules documents: rules.yaml, its short form, and documents for envoyproxy/ratelimit. */
 import fc from 'fast-check';
 import { validateRuleTable } from '../../../src/limiter/rules.ts';
-import { limiterRulesOf } from '../../../src/rules/compile.ts';
+import { limiterRulesOf } from '../../../src/rules/limiter-rules.ts';
 import { RuleMatcher } from '../../../src/rules/match.ts';
 import { nativeForm } from '../../../src/rules/native-form.ts';
 import { readRules, type RulesRead } from '../../../src/rules/read-rules.ts';

@@ -156,7 +156,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     id: 'G4',
     bug: 'a group counts as settled when it has the wanted members, even those of an older placement',
     law: 'no replica is deleted before all partitions have moved',
-    edits: [{ in: 'GroupMover.#peek', find: 'config.epoch === state.version', replace: 'true' }],
+    edits: [{ in: 'GroupMover.#check', find: 'config.epoch === state.version', replace: 'true' }],
   },
   {
     id: 'G5',
