@@ -8,7 +8,6 @@ import { dirname, join, normalize } from 'node:path';
 
 const ROOT = join(import.meta.dirname, ...(import.meta.dirname.includes('/dist/') ? ['..'] : []), '..');
 const COMPILED = join(ROOT, 'dist', 'src');
-const PAGES_FROM = join(ROOT, 'src', 'client');
 
 /** Import paths of the package, and their modules. */
 const ENTRIES = {
@@ -18,14 +17,18 @@ const ENTRIES = {
   './fetch': 'client/fetch',
   './hono': 'client/hono',
 };
-/** Documentation, by file name in the package. */
-const PAGES = { 'README.md': 'PACKAGE.md', 'GUIDE.md': 'GUIDE.md', 'MIDDLEWARE.md': 'MIDDLEWARE.md' };
+/** Documentation, by file name in the package: a file of this repository. */
+const PAGES = {
+  'README.md': 'src/client/PACKAGE.md',
+  'GUIDE.md': 'docs/reference/client.md',
+  'MIDDLEWARE.md': 'docs/reference/middleware.md',
+};
 
 const IMPORTED = /(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
 /** Source maps are not in the package. */
 const MAP_COMMENT = /^\/\/# sourceMappingURL=.*\n?/gm;
-/** Links to pages of the repository that are not in the package. Only their text is kept. */
-const LINK_OUT = /\[([^\]]+)\]\(\.\.\/[^)]*\)/g;
+/** A link to another file. Its parts: text, path, and anchor with `#`. */
+const LINK = /\[([^\]]+)\]\(([^)#\s]+\.md)(#[^)\s]*)?\)/g;
 
 /**
  * Writes the files of the package. Run `npm run build` before.
@@ -39,13 +42,21 @@ export function assembleClientPackage(folder: string): void {
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, readFileSync(join(COMPILED, path), 'utf8').replaceAll(MAP_COMMENT, ''));
   }
-  for (const [name, page] of Object.entries(PAGES))
-    writeFileSync(
-      join(folder, name),
-      readFileSync(join(PAGES_FROM, page), 'utf8').replaceAll(LINK_OUT, '$1'),
-    );
+  for (const [name, page] of Object.entries(PAGES)) writeFileSync(join(folder, name), pageOfPackage(page));
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest(), undefined, 2)}\n`);
+}
+
+/** A page with links to the pages of the package. Of links to other pages only the text is kept. */
+function pageOfPackage(page: string): string {
+  const names = new Map(Object.entries(PAGES).map(([name, file]) => [file, name]));
+  return readFileSync(join(ROOT, page), 'utf8').replaceAll(
+    LINK,
+    (_, text: string, path: string, anchor = '') => {
+      const name = names.get(normalize(join(dirname(page), path)));
+      return name === undefined ? text : `[${text}](${name}${anchor})`;
+    },
+  );
 }
 
 /** The modules and everything they import, as paths below `dist/src` with this ending. */

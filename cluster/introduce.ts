@@ -91,7 +91,7 @@ export function introduce(
     console.log(`  node ${id}  ${listenerUrl(node, tls)}${redis}${envoy}  pid ${pid}`);
   }
   console.log('');
-  console.log(`  dashboard: ${listenerUrl(first, tls)}/`);
+  console.log(`  console: ${listenerUrl(first, tls)}/`);
   console.log(`  ${describeLeaders(status)}`);
   sayRules(rules);
   console.log(

@@ -13,13 +13,14 @@ import { TOKEN_ID, TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
 /** gRPC has the highest ports: base port + 3000 + node id. */
 const BASE_PORT_MAX = 65_535 - 3_000 - NODES_MAX;
 
-/** A parser of whole numbers in these bounds. */
-export function integerFrom(min: number, max: number): (text: string) => number {
+/** A parser of whole numbers in these bounds. @param unit of the number, for the message, such as `milliseconds` */
+export function integerFrom(min: number, max: number, unit?: string): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (text.trim() === '' || !Number.isSafeInteger(value) || value < min || value > max) {
       const bounds = max === Number.MAX_SAFE_INTEGER ? `>= ${min}` : `from ${min} to ${max}`;
-      throw new InvalidArgumentError(`expected a whole number ${bounds}`);
+      const what = unit === undefined ? 'a whole number' : `a whole number of ${unit}`;
+      throw new InvalidArgumentError(`expected ${what} ${bounds}`);
     }
     return value;
   };
@@ -180,5 +181,5 @@ export function durationOption(): Option {
   return new Option(
     '--duration <ms>',
     'how long the block lasts, in milliseconds (default: until it is ended)',
-  ).argParser(integerFrom(1, BLOCK_MILLIS_MAX));
+  ).argParser(integerFrom(1, BLOCK_MILLIS_MAX, 'milliseconds'));
 }

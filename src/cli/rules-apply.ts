@@ -2,8 +2,10 @@
  * The commands for the rules of a running cluster: `quorate rules apply` checks a document, prints what it changes, and
  * replaces the rules. The comparison with a cluster changes nothing, and neither does `quorate rules show`.
  */
+import type { Rule } from '../api/rule.ts';
 import { documentText } from '../rules/native-form.ts';
 import { printable } from '../rules/mistakes.ts';
+import { definitionsOfTable } from '../rules/limiter-rules.ts';
 import { ruleInWords, number } from '../rules/words.ts';
 import { type KnownRules, readKnownRules, type AppliedRules, sendRules } from './rules-in-cluster.ts';
 import { RULES_DOCUMENT_BYTES_MAX } from '../api/rules-change.ts';
@@ -14,8 +16,6 @@ import { ClusterCommandError } from './ask-node.ts';
 import { printChanges, type RulesCommandOptions } from './rules-command.ts';
 import { bytesOf, counted, printFindings } from './rules-file.ts';
 
-/** How many ids to print of rules that have no document. */
-const IDS_SHOWN_MAX = 10;
 const ORDERED_NOTE =
   'note: rules of nested descriptors are for gateways, which ask over gRPC or POST /json; they limit no other requests';
 
@@ -99,20 +99,19 @@ function boundedForCluster(
   return { kind: 'mistakes', mistakes, isComplete: true, notes: read.notes };
 }
 
+/** Rules that were not set with a document are a table, such as the rule `default` of a new cluster. */
 function changesTo({ definitions }: CheckedDocument, known: KnownRules): readonly RuleChange[] {
-  return diffRules(known.definitions ?? [], definitions);
+  // A node of this version has checked them.
+  return diffRules(known.definitions ?? definitionsOfTable(known.rules as readonly Rule[]), definitions);
 }
 
 function printDifference(
   changes: readonly RuleChange[],
-  { version, definitions, rules }: KnownRules,
+  { version, definitions }: KnownRules,
   { node, print }: ClusterRulesOptions,
 ): void {
-  const ids = rules.map(({ id }) => id);
-  const shown = ids.slice(0, IDS_SHOWN_MAX).join(', ');
-  const more = ids.length > IDS_SHOWN_MAX ? `, and ${ids.length - IDS_SHOWN_MAX} more` : '';
-  const without = `, which were not set with a document: ${counted(ids.length, 'rule')} (${shown}${more}) would go`;
-  print(printable(`${node} uses version ${version} of the rules${definitions === undefined ? without : ''}`));
+  const without = definitions === undefined ? ', which were not set with a document' : '';
+  print(printable(`${node} uses version ${version} of the rules${without}`));
   printChanges(changes, print);
 }
 

@@ -20,8 +20,10 @@ export function printFindings(file: string, read: RulesRead, print: (line: strin
   }
   for (const note of read.notes) print(`${where(note)}: note: ${note.message}`);
   if (read.kind !== 'mistakes') return;
-  const more = read.isComplete ? '' : '; there may be more, because reading stopped there';
-  print(`${file}: ${counted(read.mistakes.length, 'mistake')}${more}`);
+  const more = read.isComplete
+    ? 'they may hide others, so check again when they are corrected'
+    : 'there may be more, because reading stopped there';
+  print(`${file}: ${counted(read.mistakes.length, 'mistake')}; ${more}`);
 }
 
 /** A number with its noun. @example counted(2, 'rule') // '2 rules' */

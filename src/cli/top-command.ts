@@ -187,8 +187,12 @@ function linesOf({ perSecond, p50Millis, p99Millis, nodes, top }: Sample): strin
     String(node.leaderChanges),
     millis(node.eventLoopP99Millis),
   ]);
+  const latency =
+    p50Millis === null
+      ? 'HTTP: no requests'
+      : `HTTP p50 <= ${millis(p50Millis)}, p99 <= ${millis(p99Millis)}`;
   return [
-    `decisions: ${rates.length === 0 ? 'none' : rates.join(', ')}; HTTP p50 <= ${millis(p50Millis)}, p99 <= ${millis(p99Millis)}`,
+    `decisions: ${rates.length === 0 ? 'none' : rates.join(', ')}; ${latency}`,
     '',
     ...textTable([HEAD, ...rows]),
     ...(top === null || top.length === 0 ? [] : ['', 'denied most (in up to two hours):']),

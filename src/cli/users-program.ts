@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { COST_MAX } from '../api/request.ts';
 import { FIXED_LIMIT_MAX } from '../api/rule.ts';
+import { ConfigError } from '../config/config.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
 import { explained } from './command-line.ts';
 import { EXIT_MISTAKES } from './explain-error.ts';
@@ -66,8 +67,10 @@ export function addUsersCommands(program: Command, print: (line: string) => void
     )
     .option(...JSON_OPTION)
     .action(async (userId: string | undefined, options: AllowOptions) => {
-      const { askForGrant } = await import('./users-command.ts');
       const { descriptor: descriptors, rule, cost, requestId, ...others } = options;
+      if (userId === undefined && descriptors === undefined)
+        throw new ConfigError('<id>', 'is missing: name a user, or give --descriptor name=value');
+      const { askForGrant } = await import('./users-command.ts');
       const terms = { userId, rule, cost, requestId, descriptors };
       const asked = { ...others, node: await nodeOf(others), print };
       if ((await askForGrant(terms, asked)) === 'denied') process.exitCode = EXIT_MISTAKES;

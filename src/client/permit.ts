@@ -162,13 +162,17 @@ export function encodeRequest(request: PermitRequest, requestId: string | undefi
   const rest = { cost, timestampMillis, requestId, settle };
   if (descriptors !== undefined && (typeof descriptors !== 'object' || descriptors === null))
     throw new InvalidRequestError('descriptors', 'descriptors must be an object of names and texts');
+  if (userId === undefined && descriptors === undefined)
+    throw new InvalidRequestError(
+      'userId',
+      'a request needs userId or descriptors, and this one has neither',
+    );
   const both = descriptors !== undefined && userId !== undefined && descriptors[USER] !== undefined;
   if (both && descriptors[USER] !== userId)
     throw new InvalidRequestError('userId', 'userId and the descriptor user must be the same');
   const named = new Map(Object.entries(descriptorsOf(request)));
-  const isUser = userId !== undefined || descriptors === undefined;
   const invalid =
-    (isUser ? invalidInUser({ userId: userId ?? '', rule, ...rest }) : undefined) ??
+    (userId === undefined ? undefined : invalidInUser({ userId, rule, ...rest })) ??
     invalidInQuestion({ descriptors: named, rule, ...rest });
   if (invalid !== undefined) throw new InvalidRequestError(invalid.field, invalid.message);
   return JSON.stringify({ userId, rule, descriptors, ...rest });

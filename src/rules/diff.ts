@@ -51,10 +51,10 @@ export function diffRules(
 }
 
 const HOW: Readonly<Record<Binding, string>> = {
-  tighter: 'binds tighter',
-  looser: 'binds looser',
-  differently: 'binds differently',
-  alike: 'binds as before',
+  tighter: 'becomes stricter',
+  looser: 'becomes looser',
+  differently: 'limits differently',
+  alike: 'limits as before',
 };
 
 function together(fields: readonly FieldChange[]): Binding {

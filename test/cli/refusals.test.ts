@@ -36,6 +36,12 @@ describe.each([
   ['quorate', ['nodes', 'remove', '2', '--node', 'here'], 'expected host:port'],
   ['quorate', ['nodes', 'remove', '2', '--node', '127.0.0.1:x'], 'expected host:port'],
   ['quorate', ['drain', '0'], "value '0' is invalid for argument 'id'. expected a whole number from 1 to"],
+  ['quorate', ['allow'], '<id> is missing: name a user, or give --descriptor name=value'],
+  [
+    'quorate',
+    ['users', 'block', 'ada', '--duration', '10m'],
+    'expected a whole number of milliseconds from 1 to 2678400000',
+  ],
   ['quorate', ['tokens', 'revoke', 'ID'], 'expected 8 lower-case letters and digits'],
   ['start', ['--nodes', '4'], 'expected 3 or 5'],
   ['start', ['--data='], "'--data <dir>' argument '' is invalid. expected a directory"],

@@ -98,7 +98,8 @@ describe('rules apply', () => {
     const outcome = await applyRules(await file(RULES), { node: node.url, print });
     expect(outcome).toBe('applied');
     expect(lines).toEqual([
-      `${node.url} uses version 7 of the rules, which were not set with a document: 1 rule (default) would go`,
+      `${node.url} uses version 7 of the rules, which were not set with a document`,
+      'default is removed: 3 per minute by user',
       'a is added: 10 per minute by user',
       'version 8 is in force: every partition uses it',
     ]);
@@ -111,7 +112,10 @@ describe('rules apply', () => {
     expect(JSON.parse(lines.join('\n'))).toMatchObject({
       ok: true,
       from: 7,
-      changes: [{ kind: 'added', id: 'a' }],
+      changes: [
+        { kind: 'removed', id: 'default', words: 'default is removed: 3 per minute by user' },
+        { kind: 'added', id: 'a' },
+      ],
       version: 8,
       pending: [],
     });
@@ -132,7 +136,7 @@ describe('rules apply', () => {
     expect(lines).toEqual([
       `${path}:2:31: a window needs a limit from 0 to 1000000`,
       `${path}:2:32: unknown field 'limt'; did you mean limit?`,
-      `${path}: 2 mistakes`,
+      `${path}: 2 mistakes; they may hide others, so check again when they are corrected`,
     ]);
   });
 
@@ -255,7 +259,7 @@ describe('with a cluster', () => {
     const stricter = await answered(() => ended('quorate', asked, directory, STRICTER));
     if (stricter.code === EXIT_TEMPORARY) return undefined;
     expect(stricter.stdout).toBe(
-      `http://${node} uses version 2 of the rules\na binds tighter\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n` +
+      `http://${node} uses version 2 of the rules\na becomes stricter\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n` +
         'version 3 is in force: every partition uses it\n',
     );
     expect(await isAllowed()).toBe(false);

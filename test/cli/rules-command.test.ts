@@ -34,7 +34,7 @@ describe('rules check', () => {
     expect(stdout).toBe(
       'wrong.yaml:2:31: a window needs a limit from 0 to 1000000\n' +
         "wrong.yaml:2:32: unknown field 'limt'; did you mean limit?\n" +
-        'wrong.yaml: 2 mistakes\n',
+        'wrong.yaml: 2 mistakes; they may hide others, so check again when they are corrected\n',
     );
     expect(code).toBe(1);
   });
@@ -89,7 +89,7 @@ describe('rules diff', () => {
   it('prints the changes', async () => {
     const { code, stdout } = await rules(['diff', 'rules.yaml', 'new.yaml']);
     expect(stdout).toBe(
-      'a binds differently\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n' +
+      'a limits differently\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n' +
         '  shadow: no -> yes (looser)\n',
     );
     expect(code).toBe(0);

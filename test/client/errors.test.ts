@@ -22,6 +22,7 @@ describe('an error', () => {
     [{ descriptors: { a: 'b' }, userId: '' }, 'userId'],
     [{ descriptors: { a: null } }, 'descriptors.a'],
     [{ descriptors: { user: 'b' }, userId: 'ada' }, 'userId'],
+    [{ user: 'ada' }, 'userId'],
     [null, 'request'],
   ])('for %j names the field, and nothing is sent', async (request, field) => {
     const played = new Played();
@@ -31,6 +32,14 @@ describe('an error', () => {
     for (const { error } of asked)
       expect(error).toMatchObject({ code: 'INVALID_REQUEST', field, isDefinite: true });
     expect(played.sent).toEqual([]);
+  });
+
+  it('for a request that names nobody says what is missing', async () => {
+    const asked = watched(new Played().client.allow({ user: 'ada' } as never));
+    await new Played().settle();
+    expect(asked.error).toMatchObject({
+      message: 'a request needs userId or descriptors, and this one has neither',
+    });
   });
 
   it.each([401, 403, 404, 413, 421])('of status %i is reported at once, and is definite', async (status) => {

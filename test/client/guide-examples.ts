@@ -1,5 +1,5 @@
 /** Extracts the examples of a guide, runs them as programs, and knows the output they promise. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -23,7 +23,7 @@ const HEADING = '## ';
 
 export function examplesOf(guide: string): Example[] {
   const text = readFileSync(join(ROOT, guide), 'utf8');
-  return [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, program = ''], i) => ({
+  return [...text.matchAll(/^```(?:js|ts)\n(.*?)^```$/gms)].map(([, program = ''], i) => ({
     name: `${guide}, ${i + 1}`,
     program,
     prints: [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, line = '']) => line),
@@ -78,10 +78,14 @@ export class ExampleRun {
     const all = inOrder.map(({ name, program, isService }, i) => {
       let text = program.replaceAll(SERVICE, String(servicePorts[i]));
       for (const [node, port] of ports.entries()) text = text.replaceAll(String(NODE + node), String(port));
-      writeFileSync(join(directory, `${i}.mjs`), text);
+      writeFileSync(join(directory, `${i}.mts`), text);
       if (isService) urls.set(name, `http://localhost:${servicePorts[i]}/`);
       return `console.log(${JSON.stringify(HEADING + name)}); await import('./${i}.mjs');\n`;
     });
+    removeTypes(
+      directory,
+      all.map((_, i) => `${i}.mts`),
+    );
     writeFileSync(join(directory, 'all.mjs'), `${all.join('')}console.log(${JSON.stringify(HEADING)});\n`);
     return new ExampleRun(directory, urls);
   }
@@ -114,4 +118,11 @@ export class ExampleRun {
     await this.#ended;
     rmSync(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** Compiles the programs to `.mjs` files. That their types are right is tested in `test/docs/examples.test.ts`. */
+function removeTypes(directory: string, files: readonly string[]): void {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const options = ['--ignoreConfig', '--noCheck', '--noResolve', '--target', 'es2023', '--module', 'esnext'];
+  execFileSync(process.execPath, [tsc, ...options, ...files], { cwd: directory });
 }

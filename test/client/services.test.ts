@@ -8,7 +8,12 @@ import { eventually, TestCluster } from '../cluster/harness.ts';
 import { ExampleRun, examplesOf } from './guide-examples.ts';
 import { type Service, startServices } from './services.ts';
 
-const GUIDES = ['docs/start.md', 'src/client/PACKAGE.md', 'src/client/GUIDE.md', 'src/client/MIDDLEWARE.md'];
+const GUIDES = [
+  'docs/start.md',
+  'src/client/PACKAGE.md',
+  'docs/reference/client.md',
+  'docs/reference/middleware.md',
+];
 const EXAMPLES = GUIDES.flatMap(examplesOf);
 const LIMIT = 20;
 const ASKED_MIN = 25;

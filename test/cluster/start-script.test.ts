@@ -21,8 +21,8 @@ describe('the cluster script', () => {
     const cluster = script.start('--limit', '2', '--window', '60000', '--partitions', '4');
     await cluster.says('Ctrl-C stops the cluster');
     expect(cluster.output).toContain("rule 'default': 2 per minute by user\n");
-    const [, dashboard = ''] = /dashboard: (\S+)\n/.exec(cluster.output) ?? [];
-    expect(await (await fetch(dashboard)).text()).toContain('<title>');
+    const [, url = ''] = /console: (\S+)\n/.exec(cluster.output) ?? [];
+    expect(await (await fetch(url)).text()).toContain('<title>');
     const curl = cluster.output.slice(
       cluster.output.indexOf('curl '),
       cluster.output.indexOf('\'{"userId":"ada"}\''),

@@ -129,7 +129,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
   it('show the difference with comments before they are applied, and keep the text afterwards', async () => {
     const mine = DOCUMENT.replace('limit: 500', 'limit: 600').replace('until March', 'until April');
     await text.fill(mine);
-    await page.getByText('per-customer binds looser').waitFor();
+    await page.getByText('per-customer becomes looser').waitFor();
     const diff = page.getByRole('list', { name: 'Lines that differ' });
     expect(await diff.locator('.removed code').allTextContents()).toEqual([
       '  - id: tighter # a trial until March',
@@ -155,10 +155,10 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
   it('ask what to do with the change of another admin, and merge it with the edited text', async () => {
     const before = await text.inputValue();
     await text.fill(before.replace('limit: 5,', 'limit: 6,'));
-    await page.getByText('per-user binds looser').waitFor();
+    await page.getByText('per-user becomes looser').waitFor();
     await closed.changeRules(before.replace('until April', 'until May').replace('limit: 2,', 'limit: 3,'));
     const question = page.getByRole('alert').filter({ hasText: 'Somebody else applied version' });
-    await question.getByText('tighter binds looser').waitFor();
+    await question.getByText('tighter becomes looser').waitFor();
     expect(await apply.isDisabled()).toBe(true);
     expect(await isFineEverywhere()).toEqual([]);
     await question.getByRole('button', { name: 'Take that change into this text' }).click();
@@ -174,7 +174,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
   it('are not applied over a change that the page does not know yet', async () => {
     const before = await text.inputValue();
     await text.fill(before.replace('limit: 6,', 'limit: 9,'));
-    await page.getByText('per-user binds looser').waitFor();
+    await page.getByText('per-user becomes looser').waitFor();
     // Delays all other reports to the page.
     await page.route('**/v1/rules', async (route) => {
       if (route.request().method() === 'PUT')

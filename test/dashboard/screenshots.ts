@@ -31,7 +31,7 @@ rules:
     group: reports
     windows: { limit: 30, per: hour }
 
-  - id: stricter # tried before it binds
+  - id: stricter # tried before it denies
     key: user
     group: stricter
     windows: { limit: 10, per: minute }

@@ -116,11 +116,11 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     const apply = page.getByRole('button', { name: 'Apply this difference' });
     const mine = DOCUMENT.replace('limit: 50', 'limit: 60');
     await text.fill(mine);
-    await page.getByText('per-customer binds looser').waitFor();
+    await page.getByText('per-customer becomes looser').waitFor();
     await changeRules(DOCUMENT.replace('limit: 5,', 'limit: 7,'));
     await page.getByText(/Somebody else applied version \d+/).waitFor();
     await page
-      .getByText(/free binds/)
+      .getByText(/free (?:becomes|limits)/)
       .first()
       .waitFor();
     expect(await apply.isDisabled()).toBe(true);
@@ -129,10 +129,10 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     await page.getByText(/No rule differs/).waitFor();
     expect(await text.inputValue()).toMatch(/limit: 7[^]*limit: 50/);
     await text.fill(mine);
-    await page.getByText('per-customer binds looser').waitFor();
+    await page.getByText('per-customer becomes looser').waitFor();
     await changeRules(DOCUMENT.replace('limit: 5,', 'limit: 8,'));
     await page.getByRole('button', { name: 'Keep this text, and take that change back' }).click();
-    await page.getByText(/free binds/).waitFor();
+    await page.getByText(/free (?:becomes|limits)/).waitFor();
     await apply.click();
     await page.getByText(/Version \d+ is in force/).waitFor();
     await page.getByText(/No rule differs/).waitFor();

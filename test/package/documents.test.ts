@@ -39,7 +39,7 @@ function leadsNowhere(from: string, link: string): boolean {
 
 describe('the documents', () => {
   it('are all listed here', () => {
-    expect(DOCUMENTS).toEqual(expect.arrayContaining(['README.md', join('src', 'client', 'GUIDE.md')]));
+    expect(DOCUMENTS).toEqual(expect.arrayContaining(['README.md', join('src', 'client', 'PACKAGE.md')]));
   });
 
   it.each(DOCUMENTS)('have no table row without its header: %s', (path) => {

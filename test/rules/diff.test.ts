@@ -53,7 +53,7 @@ describe('a difference', () => {
     expect(diff(TIERS, after).map(({ words }) => words)).toEqual([
       'tier/free is removed: 100 per minute and 10,000 per day by customer, where tier is free',
       'tier/basic is added: 100 per minute and 10,000 per day by customer, where tier is basic',
-      'endpoint//api/v1/charges binds looser',
+      'endpoint//api/v1/charges becomes looser',
     ]);
   });
 

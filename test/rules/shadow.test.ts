@@ -47,7 +47,7 @@ describe('a document in shadow', () => {
     ]);
     const fields = [{ field: 'shadow', before: 'no', after: 'yes', binds: 'looser' }];
     expect(diffRules(before, after)).toEqual([
-      { kind: 'changed', id: 'user', words: 'user binds looser', binds: 'looser', fields },
+      { kind: 'changed', id: 'user', words: 'user becomes looser', binds: 'looser', fields },
     ]);
     expect(rulesOf(textOfRules(after) ?? '')).toEqual(after);
   });
