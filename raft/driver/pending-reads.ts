@@ -21,6 +21,11 @@ export class PendingReads {
     this.#core = core;
   }
 
+  /** Whether reads wait for the next turn. */
+  get isAsked(): boolean {
+    return this.#asked.length > 0;
+  }
+
   /** Adds a read. */
   ask(done: ReadDone): void {
     this.#asked.push(done);

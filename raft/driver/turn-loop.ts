@@ -319,6 +319,8 @@ export class TurnLoop {
   #write(): void {
     const groups = [...this.#active];
     this.#active.clear();
+    // A read that was asked for while this turn applied or answered begins with the next turn, which is scheduled.
+    for (const group of groups) if (group.reads.isAsked) this.#active.add(group);
     this.#disk.write(groups);
   }
 }

@@ -59,6 +59,17 @@ describe('reads', () => {
     expect(cluster.sent.filter((parcel) => typeOf(parcel) === 'heartbeat')).toHaveLength(2);
   });
 
+  it('that are asked for while another is answered begin with the next turn', async () => {
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    let second: ReturnType<typeof read> | undefined;
+    leader.raft.readIndex(GROUP, () => {
+      second = read(leader);
+    });
+    await cluster.settle();
+    expect(second?.index).toBe(leader.status.commit);
+  });
+
   it('101: wait for the first commit of a term', async () => {
     const cluster = new Cluster({ voters: 3 });
     const old = await cluster.elect();
