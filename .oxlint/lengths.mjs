@@ -21,12 +21,12 @@ function listsTests({ parent, body }) {
 
 function create(context) {
   const [max] = context.options;
-  const look = (node) => {
+  const check = (node) => {
     const lines = node.loc.end.line - node.loc.start.line + 1;
     if (lines <= max || listsTests(node)) return;
     context.report({ node, message: `A function of ${lines} lines: at most ${max}.` });
   };
-  return { FunctionDeclaration: look, FunctionExpression: look, ArrowFunctionExpression: look };
+  return { FunctionDeclaration: check, FunctionExpression: check, ArrowFunctionExpression: check };
 }
 
 const functions = {

@@ -16,7 +16,7 @@ function create(context) {
   const path = relative(context.cwd, context.filename);
   const room = roomOf(path, rooms);
   if (room === undefined) return {};
-  const look = ({ source }) => {
+  const check = ({ source }) => {
     if (typeof source?.value !== 'string' || !source.value.startsWith('.')) return;
     const target = join(dirname(path), source.value);
     const targetRoom = roomOf(target, rooms);
@@ -25,11 +25,11 @@ function create(context) {
     context.report({ node: source, message: `${room}/ imports ${target}, and may import ${known}.` });
   };
   return {
-    ImportDeclaration: look,
-    ImportExpression: look,
-    ExportNamedDeclaration: look,
-    ExportAllDeclaration: look,
-    TSImportType: look,
+    ImportDeclaration: check,
+    ImportExpression: check,
+    ExportNamedDeclaration: check,
+    ExportAllDeclaration: check,
+    TSImportType: check,
   };
 }
 

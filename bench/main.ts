@@ -100,7 +100,7 @@ async function main(options: BenchOptions): Promise<void> {
   const [loadAverageBefore = 0] = loadavg();
   if (loadAverageBefore > busyAbove())
     console.log(
-      `this machine has other work to do (load average ${loadAverageBefore.toFixed(1)}): look at ratios only\n`,
+      `this machine has other work to do (load average ${loadAverageBefore.toFixed(1)}): compare ratios only\n`,
     );
   const { seed } = options;
   try {

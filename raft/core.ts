@@ -2,7 +2,7 @@
  * One replica of one Raft group, as a pure state machine: it does no I/O and has no clock, timer, promise or
  * randomness of its own. The caller repeats these steps, in this order:
  *
- *   step() / tick() / propose()      whatever happened
+ *   step() / tick() / propose()      for each event
  *   takeMessages()                   send these now
  *   ready()  -> write and sync it -> advance(ready), then send ready.afterSync
  *   applicable() -> apply -> appliedTo()

@@ -135,14 +135,14 @@ function leadUnderNewConfig(state: CoreState, leadership: Leadership, isComplete
   const members = membersOf(state.config);
   for (const [peer, progress] of leadership.progress) {
     if (members.includes(peer)) continue;
-    // A last heartbeat tells the peer that it was removed, so that it stops asking for votes.
+    // A last heartbeat informs the peer that it was removed, so that it stops asking for votes.
     if (peer !== state.id) sendHeartbeat(state, peer, progress);
     leadership.progress.delete(peer);
   }
   const { lastIndex } = state.log;
   for (const member of members) {
     if (leadership.progress.has(member)) continue;
-    // Counts as just heard from: a node that is starting must not look unreachable.
+    // Counts as just heard from: a node that is starting must not count as unreachable.
     leadership.addProgress(member, { next: lastIndex + 1, since: lastIndex }).heard();
   }
   if (!state.config.voters.includes(leadership.transferTarget)) endTransfer(leadership);

@@ -47,8 +47,8 @@ export class CoreRest {
   }
 
   /**
-   * Whether a group that this node leads may rest: every member answers and has the whole log, so heartbeats would
-   * tell it nothing but the time.
+   * Whether a group that this node leads may rest: every member answers and has the whole log, so heartbeats
+   * would carry nothing but the time.
    */
   get mayBegin(): boolean {
     const { leadership, log, willingness, config, id } = this.#state;

@@ -1,5 +1,5 @@
 /**
- * Tells damage from temporary errors, and marks a damaged directory so that it is refused forever. Never repairs or
+ * Distinguishes damage from temporary errors, and marks a damaged directory so that it is refused forever. Never repairs or
  * deletes anything.
  */
 import { DamageFound, StorageDamageError } from './errors.ts';

@@ -17,7 +17,7 @@ const MEANINGS: Readonly<Record<string, { readonly words: string; readonly advic
   EPERM: { words: 'Operation not permitted', advice: 'let the user that runs this change it' },
   EROFS: {
     words: 'Read-only file system',
-    advice: 'mount that file system for writing, or look in the log of the kernel why it went read-only',
+    advice: 'mount that file system for writing, or read in the log of the kernel why it became read-only',
   },
   EIO: {
     words: 'Input/output error',

@@ -34,7 +34,7 @@ export interface ClusterFacts {
 export interface StoreIdentity {
   readonly nodeId: NodeId;
   /**
-   * 128 random bits in hex, drawn when the database was created. They tell it from other databases with the same node
+   * 128 random bits in hex, drawn when the database was created. They distinguish it from other databases with the same node
    * id.
    */
   readonly incarnation: string;

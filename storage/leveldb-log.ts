@@ -1,6 +1,6 @@
 /**
- * Reads a log of LevelDB and tells an incomplete last write, which a power cut leaves, from damage in earlier data.
- * Works on bytes: reads no files and repairs nothing.
+ * Reads a log of LevelDB. Distinguishes an incomplete last write, which a power cut leaves, from damage in earlier
+ * data. Works on bytes: reads no files and repairs nothing.
  */
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Hides client data in LevelDB's log. After a crash, leveldb-log.ts searches every byte of that log for the beginning
- * of a batch. A client that chooses names of users could plant such a beginning in an entry and make a torn write look
- * like damage. So entries and chunks are stored XORed with a random pad that nobody outside of this disk knows.
+ * of a batch. A client that chooses names of users could plant such a beginning in an entry and make a torn write pass
+ * for damage. So entries and chunks are stored XORed with a random pad that nobody outside of this disk knows.
  */
 import { assert } from '../raft/assert.ts';
 

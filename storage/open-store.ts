@@ -109,7 +109,7 @@ function isLevelError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('LEVEL_');
 }
 
-/** Tells damage, which is final, from temporary errors: a lock, a full disk, missing permissions. */
+/** Distinguishes damage, which is final, from temporary errors: a lock, a full disk, missing permissions. */
 function openError(directory: string, error: unknown): Error {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;

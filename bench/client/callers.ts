@@ -121,7 +121,7 @@ export async function measureClient(asked: Asked): Promise<Measured & { readonly
 async function leadersOf({ config }: QuorateCluster): Promise<string[]> {
   const [first] = config.nodes;
   const report = first === undefined ? undefined : await reportFrom(listenerUrl(first, config.tls));
-  if (report === undefined) throw new Error('no node tells who leads');
+  if (report === undefined) throw new Error('no node says which nodes lead');
   return report.partitions.map(({ leader }) => {
     const node = config.nodes.find(({ id }) => id === leader);
     return node === undefined ? '' : listenerUrl(node, config.tls);

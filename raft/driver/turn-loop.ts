@@ -290,7 +290,7 @@ export class TurnLoop {
     const { config, role } = group.core;
     this.#apply(group);
     group.reads.finish();
-    // After `finish`, because a read's index tells where a requested snapshot must reach.
+    // After `finish`, because the index of a read is how far a requested snapshot must reach.
     const { wantedAt } = group.snapshots;
     if (wantedAt !== undefined) takeSnapshotIfDue(group, wantedAt, 0, 1);
     if (group.core.config === config && group.core.role === role) return;

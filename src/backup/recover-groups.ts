@@ -4,7 +4,7 @@
  *
  * Everything in this node's log counts as committed, to its end. An entry there may have been answered as a grant
  * by the lost nodes; one that was not errs towards denial. What the lost nodes committed beyond that is lost and
- * unknown. So an entry tells each partition that history was lost, and it denies everybody for one window
+ * unknown. So an entry informs each partition that history was lost, and it denies everybody for one window
  * (src/limiter/state/lost-history.ts). The snapshot makes this node the only voter, in a term far above any that
  * the others can have reached: if one of them returns, it follows, or stops if it has newer entries. Until they
  * learn of that, two of them could still grant by themselves; that is why recovery must be requested explicitly.

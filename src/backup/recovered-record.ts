@@ -3,7 +3,7 @@
  * one line each, kept for good.
  *
  * A recovery first writes its lines to RECOVERING, then changes the database in one batch, then moves the lines to
- * RECOVERED. After a crash in between, the terms in the database tell whether the batch was written, as a recovery
+ * RECOVERED. After a crash in between, the terms in the database show whether the batch was written, as a recovery
  * puts its groups a million terms ahead.
  */
 import { readTextIfAny, removeSynced, writeTextSynced } from '../../storage/files.ts';

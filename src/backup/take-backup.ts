@@ -56,7 +56,7 @@ interface TakenGroup {
 }
 
 /**
- * Takes the partitions first, with whatever rules they have, and then group 0. Partitions get their rules from
+ * Takes the partitions first, with the rules they have then, and then group 0. Partitions get their rules from
  * group 0, so its version is at least as new; that version becomes the version of the backup.
  */
 async function takeGroups(init: TakeBackupInit): Promise<Manifest> {

@@ -63,7 +63,7 @@ function storeFinding(id: number, store: Awaited<ReturnType<typeof examineStore>
     case 'sound':
       return ok(
         check,
-        'the node does not run; its files look whole, and it checks each record when it starts',
+        'the node does not run; its files are complete, and it checks each record when it starts',
       );
     case 'damaged':
       return fail(

@@ -1,6 +1,6 @@
 /**
  * Compares the speed of this node's monotonic clock with that of one other process, by round trips. Reads no clock
- * itself, and reports only what is certain, whatever the network, the event loops or the disks do meanwhile.
+ * itself, and reports only what is certain; delays of the network, the event loops and the disks do not matter.
  *
  * A round trip reads this clock (`sent`), then the peer's (`peer`), then this one again (`received`). Write A and B for
  * this clock and the peer's. When the peer was read, A was somewhere in [sent, received], because no clock runs back.

@@ -30,7 +30,7 @@ export function factsOf({ clusterId, partitions, replicas, founders }: FactSourc
 
 const DIGEST_CHARACTERS = 32;
 
-/** A digest of facts: 128 bits in hex. Equal facts give the same digest, in whatever order they are listed. */
+/** A digest of facts: 128 bits in hex. Equal facts give the same digest, in any order. */
 export function factsDigest(facts: ClusterFacts): string {
   const { clusterId, partitions, replicas, founders, hash, formatVersion } = facts;
   const canonical = [

@@ -1,5 +1,5 @@
 /**
- * Compares two configurations of a node field by field, and tells which changes a running node can apply. Pure
+ * Compares two configurations of a node field by field, and says which changes a running node can apply. Pure
  * functions.
  */
 import { type ClusterConfig, ConfigError } from './config.ts';

@@ -67,7 +67,7 @@ export interface MetaState {
   readonly clusterVersion: number;
 }
 
-/** What a node tells about itself. */
+/** What a node reports about itself. */
 export type Introduction = Member & { readonly incarnation: string };
 
 /**

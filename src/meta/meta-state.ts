@@ -108,7 +108,7 @@ function created(
     replicas,
     added: [],
   };
-  // The groups begin where the ring places them, whatever labels the nodes have. From there they move to where the
+  // The groups begin where the ring places them, regardless of labels. From there they move to where the
   // labels want them.
   const before = settledNodes.map((id) => ({ id }));
   const change = { before, table, after: labelled(sorted), isFounding: true } as const;

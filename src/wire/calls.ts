@@ -21,7 +21,7 @@ export interface CallsInit<Result> {
   readonly lateMax: number;
   readonly notSent: (to: NodeId) => Result;
   readonly lost: Result;
-  /** Called when a call to this node is not open any more, for whatever reason. */
+  /** Called when a call to this node is not open any more, for any reason. */
   readonly ended?: (to: NodeId) => void;
 }
 

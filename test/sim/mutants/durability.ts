@@ -193,7 +193,7 @@ export const DURABILITY: readonly Mutant[] = [
   },
   {
     id: 'X18',
-    bug: 'what LevelDB will drop of a torn log is not recorded first, so a crash during that start looks like damage at the next',
+    bug: 'what LevelDB will drop of a torn log is not recorded first, so a crash during that start is taken for damage at the next',
     law: 'a crash alone never makes a database unfit',
     edits: [{ in: 'checkDirectory', find: 'await writeFloor(directory, adjusted);', replace: '' }],
     unitTest: {
