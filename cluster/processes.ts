@@ -200,7 +200,10 @@ export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promi
       case 'starting':
         return {
           isReady,
-          text: `starting, ${readiness.loaded} of ${readiness.of} groups loaded`,
+          text:
+            readiness.loaded < readiness.of
+              ? `starting, ${readiness.loaded} of ${readiness.of} groups loaded`
+              : 'warming up, all groups loaded',
         };
       case 'removed':
       case 'refused':
@@ -264,8 +267,11 @@ export async function waitUntilReady(
       status !== undefined &&
       waitedFor.every(({ id }) => isUp(id)) &&
       status.partitions.every((partition) => partition.leader !== 0);
-    if (isReady) return status;
     const texts = new Map([...states].map(([id, { text }]) => [id, text]));
+    if (isReady) {
+      progress.end(texts);
+      return status;
+    }
     if (!progress.record(texts, performance.now())) {
       throw new Error(
         `the cluster was not ready, and nothing moved for ${patienceMillis} ms: ${progress.describe()}`,

@@ -36,6 +36,14 @@ export class StartProgress {
     return nowMillis - this.#movedMillis <= this.#patienceMillis;
   }
 
+  /** The start has ended. Each node of which a line was printed gets a last one, unless it has its state already. */
+  end(states: ReadonlyMap<number, string>): void {
+    for (const [id, { state }] of this.#said) {
+      const last = states.get(id);
+      if (last !== undefined && last !== state) this.#say(`node ${id}: ${last}`);
+    }
+  }
+
   #report(nowMillis: number): void {
     for (const [id, state] of this.#states) {
       const last = this.#said.get(id);

@@ -91,6 +91,9 @@ export function questionOf({
   return { descriptors: new UserDescriptor(userId), rule, cost, timestampMillis, requestId, settle };
 }
 
+/** The message for a request that has neither. */
+export const NOBODY_NAMED = 'a request needs userId or descriptors, and this one has neither';
+
 /**
  * Checks a question about a user: the first field that has a wrong type or is out of its bounds. Undefined if it
  * is well-formed.

@@ -1,6 +1,6 @@
 /** Shows, changes and deletes the settings of one customer in a running cluster, over HTTP at one of its nodes. */
 import { answerOf, answerOfChange } from './answer-of.ts';
-import { askNode, type NodeBody, type NodeResponse } from './ask-node.ts';
+import { askNode, ClusterCommandError, messageOf, type NodeBody, type NodeResponse } from './ask-node.ts';
 
 const ANSWER_MILLIS_MAX = 10_000;
 
@@ -54,6 +54,11 @@ export async function changeCustomer(
     headers: { 'if-match': `"${String(before['version'])}"` },
     body: JSON.stringify(wanted),
   });
+  if (overrides === undefined && fieldOf(answer)?.startsWith('overrides') === true)
+    throw new ClusterCommandError(
+      `${options.node} refuses: ${messageOf(answer.body)}. The record of ${id} has this override from before: ` +
+        'take all its overrides away with --no-overrides, or state those that remain with --override',
+    );
   options.print(shown(answerOfChange(answer, options.node)));
 }
 
@@ -69,14 +74,17 @@ function urlOf(id: string, { node }: CustomersOptions): URL {
 }
 
 function isUnknown({ status, body }: NodeResponse): boolean {
-  const { error } = body;
-  return (
-    status === 404 &&
-    typeof error === 'object' &&
-    error !== null &&
-    'type' in error &&
-    error.type === 'unknown_customer'
-  );
+  return status === 404 && errorIn(body)['type'] === 'unknown_customer';
+}
+
+/** The field that a refusal names. */
+function fieldOf({ status, body }: NodeResponse): string | undefined {
+  const { field } = errorIn(body);
+  return status === 400 && typeof field === 'string' ? field : undefined;
+}
+
+function errorIn({ error }: NodeBody): NodeBody {
+  return typeof error === 'object' && error !== null ? (error as NodeBody) : {};
 }
 
 /** The body as JSON text, without the receipt. */

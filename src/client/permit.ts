@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { USER } from '../api/descriptors.ts';
-import { invalidInQuestion, invalidInUser } from '../api/question.ts';
+import { invalidInQuestion, invalidInUser, NOBODY_NAMED } from '../api/question.ts';
 import { UNMATCHED } from '../api/refusals.ts';
 import { InvalidRequestError } from './errors.ts';
 import type { FailMode } from './options.ts';
@@ -163,10 +163,7 @@ export function encodeRequest(request: PermitRequest, requestId: string | undefi
   if (descriptors !== undefined && (typeof descriptors !== 'object' || descriptors === null))
     throw new InvalidRequestError('descriptors', 'descriptors must be an object of names and texts');
   if (userId === undefined && descriptors === undefined)
-    throw new InvalidRequestError(
-      'userId',
-      'a request needs userId or descriptors, and this one has neither',
-    );
+    throw new InvalidRequestError('userId', NOBODY_NAMED);
   const both = descriptors !== undefined && userId !== undefined && descriptors[USER] !== undefined;
   if (both && descriptors[USER] !== userId)
     throw new InvalidRequestError('userId', 'userId and the descriptor user must be the same');

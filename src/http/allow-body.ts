@@ -1,6 +1,6 @@
 /** Parses the body of a request for a grant, alone or as one of a batch. */
 import { USER } from '../api/descriptors.ts';
-import { invalidInQuestion, invalidInUser, type Question, questionOf } from '../api/question.ts';
+import { invalidInQuestion, invalidInUser, NOBODY_NAMED, type Question, questionOf } from '../api/question.ts';
 import type { Invalid } from '../api/answer.ts';
 import { REQUEST_FIELDS, type RequestField } from '../api/request.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
@@ -39,7 +39,8 @@ export function parseAllowBody(body: unknown, headerUser: HeaderUser | undefined
     ...(settle === true && ({ settle: true } as const)),
   };
   const isDescribed = descriptors !== undefined && descriptors !== null;
-  if (userId !== undefined || !isDescribed) refuse(invalidInUser({ userId: userId ?? '', ...rest }));
+  if (userId === undefined && !isDescribed) throw new InvalidBodyError('userId', NOBODY_NAMED);
+  if (userId !== undefined) refuse(invalidInUser({ userId, ...rest }));
   const question = isDescribed
     ? { descriptors: named(descriptors, userId), ...rest }
     : questionOf({ userId: userId ?? '', ...rest });

@@ -52,11 +52,7 @@ function formatAnswered(answer: AskAnswer, partition: number): FormattedBody {
     case 'invalid':
       return formatFault(ALLOW_STATUS.invalid, 'invalid_request', answer);
     case 'conflict':
-      return formatFault(
-        ALLOW_STATUS.conflict,
-        answer.field === 'requestId' ? 'request_id_refunded' : 'request_id_reused',
-        answer,
-      );
+      return formatConflict(answer);
     case 'unavailable':
       return formatUnavailable(answer.reason, answer.proposed);
     case 'unlimited':
@@ -95,6 +91,7 @@ function headersOf(answer: AskAnswer): Record<string, string> {
 }
 
 type Decided = Extract<AskAnswer, { kind: 'decision' }>;
+type Conflict = Extract<AskAnswer, { kind: 'conflict' }>;
 
 function formatGrant({ decision, key }: Decided, partition: number): FormattedBody {
   const { limit, windowMillis, remaining, resetMillis, waitMillis, ruleId: rule, decided } = decision;
@@ -236,6 +233,16 @@ function formatFault(
   { field, message }: Pick<Invalid, 'field' | 'message'>,
 ): FormattedBody {
   return { status, body: { allowed: false, error: { type, field, message } } };
+}
+
+/**
+ * A digest covers all that a request says, so a difference in it is reported as `descriptors`. The caller may have sent
+ * none: the field that it has to change is its id.
+ */
+function formatConflict({ field, message }: Conflict): FormattedBody {
+  const type = field === 'requestId' ? 'request_id_refunded' : 'request_id_reused';
+  const shown = field === 'descriptors' ? 'requestId' : field;
+  return formatFault(ALLOW_STATUS.conflict, type, { field: shown, message });
 }
 
 function formatWindow(windowMillis: number): string {

@@ -90,10 +90,7 @@ export class Customers {
       const rule = ruleSet.ruleByCustomer(ruleId);
       const at = `overrides[${i}]`;
       if (rule === undefined)
-        return wrong(
-          `${at}.rule`,
-          `${at}.rule must be a limit that counts by customer alone, but '${ruleId}' is not`,
-        );
+        return wrong(`${at}.rule`, `${at}.rule ${ruleSet.whyNoOverride(ruleId)}`);
       if (burst !== undefined && !METERS_WITH_BURST.includes(rule.meter))
         return wrong(`${at}.burst`, `${at}.burst must be absent: '${ruleId}' is not a bucket`);
     }

@@ -78,6 +78,18 @@ export class RuleSet {
     return this.#byCustomer.get(ruleId);
   }
 
+  /** What an override must name in place of `ruleId`, for which `ruleByCustomer` is undefined. Begins with a verb. */
+  whyNoOverride(ruleId: string): string {
+    const [window] = [...this.#byCustomer].find(([, { id }]) => id === ruleId) ?? [];
+    if (window !== undefined) return `must name a window, such as '${window}': '${ruleId}' is a rule`;
+    const isKnown = this.#definitions.some(
+      (rule) => rule.id === ruleId || windowIdsOf(rule).includes(ruleId),
+    );
+    return isKnown
+      ? `must name a window of an enabled rule that counts by customer alone, and '${ruleId}' is none`
+      : `must name a window of a rule in force, and the rules (version ${this.version}) have no '${ruleId}'`;
+  }
+
   /**
    * The limits of a question: by all rules, or, if it names a `rule`, by that one only. Invalid if a key is too
    * long or not Unicode, if too many limits apply, or if a multiplied cost is above `COST_MAX`.

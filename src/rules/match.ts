@@ -132,7 +132,7 @@ export class RuleMatcher {
     if (one === undefined) {
       const message = this.#unnamed.has(id)
         ? `rule '${id}' applies to all requests that match it; only a rule with named: true can be asked for by its id`
-        : `rule must be the id of a rule in force with named: true, but there is no '${id}'`;
+        : `rule must be the id of a rule in force with named: true, but there is no '${id}'; to state a limit yourself, write 100/60000ms`;
       return { kind: 'unnamed', field: 'rule', message };
     }
     const missing = one.key.find(({ name }) => (descriptors.get(name) ?? '') === '');

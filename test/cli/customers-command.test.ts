@@ -19,13 +19,17 @@ beforeAll(async () => {
   });
   await cluster.startAll();
   node = `127.0.0.1:${cluster.config.nodes[0]?.http.port}`;
-  await eventually('the document is in force', async () => {
-    const headers = { 'content-type': 'application/yaml' };
-    const { status } = await fetch(`http://${node}/v1/rules`, { method: 'PUT', headers, body: DOCUMENT });
-    return status === 200 ? true : undefined;
-  });
+  await putRules(DOCUMENT);
 });
 afterAll(() => cluster.stop());
+
+async function putRules(document: string): Promise<void> {
+  await eventually('the document is in force', async () => {
+    const headers = { 'content-type': 'application/yaml' };
+    const { status } = await fetch(`http://${node}/v1/rules`, { method: 'PUT', headers, body: document });
+    return status === 200 ? true : undefined;
+  });
+}
 
 async function customers(...args: readonly string[]): Promise<Ended> {
   return decided(() => ran(['customers', ...args, '--node', node], cluster.directory));
@@ -60,6 +64,20 @@ it('names the mistake in a command, and changes nothing', async () => {
     code: 64,
     said: expect.stringMatching(/overrides\[0\]\.rule/),
   });
+  expect(await customers('put', 'acme', '--override', 'mine=5')).toMatchObject({
+    code: 64,
+    said: expect.stringMatching(/overrides\[0\]\.rule must name a window, such as 'mine\/hour': 'mine' is a rule/),
+  });
   expect((await customers('put', 'acme', '--override', 'mine/hour')).code).not.toBe(0);
   expect((await customers('get', 'acme')).code).toBe(64);
+});
+
+it('says what to do about an earlier override whose rule was removed', async () => {
+  expect((await customers('put', 'zoe', '--tier', 'pro', '--override', 'mine/hour=500')).code).toBe(0);
+  await putRules(DOCUMENT.replace('mine', 'other'));
+  const refused = await customers('put', 'zoe', '--tier', 'free');
+  expect(refused.code).toBe(64);
+  expect(refused.said).toMatch(/have no 'mine\/hour'\. The record of zoe has this override from before/);
+  expect(refused.said).toContain('--no-overrides');
+  expect((await customers('put', 'zoe', '--tier', 'free', '--no-overrides')).code).toBe(0);
 });

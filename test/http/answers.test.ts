@@ -240,6 +240,15 @@ describe('a request id that belongs to another request', () => {
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
     expect(body).toEqual({ allowed: false, error: { type: 'request_id_reused', field: 'cost', message } });
   });
+
+  it('names the id if only a digest of the request differs', async () => {
+    listener.answer = { kind: 'conflict', field: 'descriptors', message: 'used before' };
+    const { status, body } = await listener.post({ userId: 'ada', requestId: 'q', cost: 2 });
+    expect([status, body.error]).toEqual([
+      422,
+      { type: 'request_id_reused', field: 'requestId', message: 'used before' },
+    ]);
+  });
 });
 
 describe('a rule in shadow', () => {

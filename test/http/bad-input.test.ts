@@ -8,6 +8,7 @@ const listener = new Listener();
 afterAll(() => listener.app.close());
 
 const TEXT_256 = 'text of 1 to 256 bytes';
+const NEITHER = 'a request needs userId or descriptors, and this one has neither';
 const TEXT_128 = 'text of 1 to 128 bytes';
 const COST = 'an integer from 1 to 1000000';
 const LONG = 'x'.repeat(4_097);
@@ -51,8 +52,8 @@ it('every refusal of a request for a grant is counted, and no refusal on other r
 
 describe('a field out of bounds is 400 and named with its bound', () => {
   it.each([
-    ['userId missing', {}, 'userId', TEXT_256],
-    ['userId null', { userId: null }, 'userId', TEXT_256],
+    ['userId and descriptors missing', {}, 'userId', NEITHER],
+    ['userId null', { userId: null }, 'userId', NEITHER],
     ['userId empty', { userId: '' }, 'userId', TEXT_256],
     ['userId too long', { userId: 'a'.repeat(257) }, 'userId', TEXT_256],
     ['userId too long in bytes', { userId: '日'.repeat(86) }, 'userId', TEXT_256],

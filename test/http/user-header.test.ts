@@ -101,7 +101,7 @@ describe('the user of a request', () => {
     ['the header begins with a byte order mark', ['x-user-id: \ufeffada'], {}, HEADER, '1 to 256 bytes'],
     ['the user of the body is empty', ['x-user-id: ada'], { userId: '' }, 'userId', '1 to 256 bytes'],
     ['the user of the body is no text', ['x-user-id: 7'], { userId: 7 }, 'userId', '1 to 256 bytes'],
-    ['neither header nor body names a user', [], {}, 'userId', 'text of 1 to 256 bytes'],
+    ['neither header nor body names a user', [], {}, 'userId', 'needs userId or descriptors'],
     ['there is neither a header nor a body', [], undefined, 'body', 'at least userId'],
   ])('is refused if %s', async (_what, lines, body, field, bound) => {
     const { status, error } = await send(lines, body);

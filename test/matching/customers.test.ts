@@ -242,16 +242,23 @@ describe('an operation on a customer', () => {
   });
 
   it.each([
-    ['an unknown rule', { ruleId: 'gold', limit: 1 }, 'overrides[0].rule'],
-    ['a rule that counts by another descriptor', { ruleId: 'net/minute', limit: 1 }, 'overrides[0].rule'],
+    ['an unknown rule', { ruleId: 'gold', limit: 1 }, 'overrides[0].rule', /in force.* have no 'gold'$/],
+    ['a rule without its window', { ruleId: 'free', limit: 1 }, 'overrides[0].rule', /'free\/minute': 'free' is a/],
+    [
+      'a rule that counts by another descriptor',
+      { ruleId: 'net/minute', limit: 1 },
+      'overrides[0].rule',
+      /by customer alone, and 'net\/minute' is none$/,
+    ],
     [
       'a burst for a rule that is no bucket',
       { ruleId: 'free/minute', limit: 1, burst: 3 },
       'overrides[0].burst',
+      /is not a bucket$/,
     ],
-  ])('is refused for %s', (_, override, field) => {
+  ])('is refused for %s', (_, override, field, why) => {
     const bench = benchOf();
-    expect(put(bench, [override])).toMatchObject([{ kind: 'invalid', field }]);
+    expect(put(bench, [override])).toMatchObject([{ kind: 'invalid', field, message: expect.stringMatching(why) }]);
     expect(bench.asked).toEqual([]);
   });
 

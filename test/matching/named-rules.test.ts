@@ -32,6 +32,7 @@ describe('a request', () => {
   it.each([
     ['per-user', 'rule', /named: true/],
     ['nobody', 'rule', /no 'nobody'/],
+    ['100/minute', 'rule', /no '100\/minute'; to state a limit yourself, write 100\/60000ms$/],
     ['by-ip', 'descriptors', /must have ip/],
   ])('that names the rule %s is invalid in %s', (rule, field, message) => {
     const found = limitsOf(questionOf({ userId: 'ada', rule }));

@@ -52,5 +52,14 @@ describe('nodes that are starting', () => {
     progress.record(both('starting, 9 of 17 groups loaded'), 5_000);
     progress.record(both('starting, 9 of 17 groups loaded'), 9_000);
     expect(said.slice(2)).toEqual(['node 1: starting, 9 of 17 groups loaded']);
+    progress.end(both('ready'));
+    expect(said.slice(3)).toEqual(['node 1: ready']);
+  });
+
+  it('have nothing printed if all are ready in a moment', () => {
+    const { progress, said } = start();
+    progress.record(both('no answer'), 100);
+    progress.end(both('ready'));
+    expect(said).toEqual([]);
   });
 });
