@@ -1,6 +1,12 @@
 /** Parses the body of a request for a grant, alone or as one of a batch. */
 import { USER } from '../api/descriptors.ts';
-import { invalidInQuestion, invalidInUser, NOBODY_NAMED, type Question, questionOf } from '../api/question.ts';
+import {
+  invalidInQuestion,
+  invalidInUser,
+  NOBODY_NAMED,
+  type Question,
+  questionOf,
+} from '../api/question.ts';
 import type { Invalid } from '../api/answer.ts';
 import { REQUEST_FIELDS, type RequestField } from '../api/request.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';

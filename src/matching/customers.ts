@@ -89,8 +89,7 @@ export class Customers {
     for (const [i, { ruleId, burst }] of overrides.entries()) {
       const rule = ruleSet.ruleByCustomer(ruleId);
       const at = `overrides[${i}]`;
-      if (rule === undefined)
-        return wrong(`${at}.rule`, `${at}.rule ${ruleSet.whyNoOverride(ruleId)}`);
+      if (rule === undefined) return wrong(`${at}.rule`, `${at}.rule ${ruleSet.whyNoOverride(ruleId)}`);
       if (burst !== undefined && !METERS_WITH_BURST.includes(rule.meter))
         return wrong(`${at}.burst`, `${at}.burst must be absent: '${ruleId}' is not a bucket`);
     }

@@ -66,7 +66,9 @@ it('names the mistake in a command, and changes nothing', async () => {
   });
   expect(await customers('put', 'acme', '--override', 'mine=5')).toMatchObject({
     code: 64,
-    said: expect.stringMatching(/overrides\[0\]\.rule must name a window, such as 'mine\/hour': 'mine' is a rule/),
+    said: expect.stringMatching(
+      /overrides\[0\]\.rule must name a window, such as 'mine\/hour': 'mine' is a rule/,
+    ),
   });
   expect((await customers('put', 'acme', '--override', 'mine/hour')).code).not.toBe(0);
   expect((await customers('get', 'acme')).code).toBe(64);

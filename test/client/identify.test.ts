@@ -1,4 +1,7 @@
 /** Tests which budget a request is charged to, and that no header lets a caller choose another one. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KEY_BYTES_MAX } from '../../src/api/request.ts';
@@ -6,6 +9,7 @@ import { isBoundedText } from '../../src/api/bounded.ts';
 import { networkOf } from '../../src/client/middleware/address.ts';
 import type { RequestFacts } from '../../src/client/middleware/facts.ts';
 import { keyOf } from '../../src/client/middleware/identify.ts';
+import { ROOT } from '../package/packed.ts';
 import { allOf, byApiKey, byIp, byUser, clientAddress, firstOf } from '../../src/client/middleware/index.ts';
 
 function factsOf(
@@ -117,6 +121,16 @@ describe('an identifier', () => {
     expect(id).toMatch(/^key:[\da-f]{32}$/);
     expect(byApiKey('Authorization')({}, facts)).toBe(id);
     expect(byApiKey('x-other')({}, facts)).toBeUndefined();
+  });
+
+  it('of an API key is the digest of the Python example in docs/reference/middleware.md', () => {
+    const page = readFileSync(join(ROOT, 'docs/reference/middleware.md'), 'utf8');
+    const [, program = '', printed = ''] =
+      /^```python\n([^]*?print\(digest_of\("k1"\)\)) *# (\S+)\n```$/m.exec(page) ?? [];
+    expect(byApiKey()({}, factsOf('1.2.3.4', { 'x-api-key': ' k1 ' }))).toBe(printed);
+    const { stdout, error } = spawnSync('python3', ['-c', program], { encoding: 'utf8' });
+    // A machine without Python checks the printed digest only.
+    expect(error === undefined ? stdout.trim() : printed).toBe(printed);
   });
 
   it('may be the first of several, or all of them combined', async () => {

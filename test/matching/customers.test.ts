@@ -243,7 +243,12 @@ describe('an operation on a customer', () => {
 
   it.each([
     ['an unknown rule', { ruleId: 'gold', limit: 1 }, 'overrides[0].rule', /in force.* have no 'gold'$/],
-    ['a rule without its window', { ruleId: 'free', limit: 1 }, 'overrides[0].rule', /'free\/minute': 'free' is a/],
+    [
+      'a rule without its window',
+      { ruleId: 'free', limit: 1 },
+      'overrides[0].rule',
+      /'free\/minute': 'free' is a/,
+    ],
     [
       'a rule that counts by another descriptor',
       { ruleId: 'net/minute', limit: 1 },
@@ -258,7 +263,9 @@ describe('an operation on a customer', () => {
     ],
   ])('is refused for %s', (_, override, field, why) => {
     const bench = benchOf();
-    expect(put(bench, [override])).toMatchObject([{ kind: 'invalid', field, message: expect.stringMatching(why) }]);
+    expect(put(bench, [override])).toMatchObject([
+      { kind: 'invalid', field, message: expect.stringMatching(why) },
+    ]);
     expect(bench.asked).toEqual([]);
   });
 

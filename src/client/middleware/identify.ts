@@ -33,8 +33,9 @@ export function byUser<R>(userOf: (request: R) => MaybeLater<Id>): Identifier<R>
 }
 
 /**
- * Identifies a request by the API key in a header. The cluster only sees a digest of the key. Check the key before: a
- * client that can invent keys gets a new budget with each.
+ * Identifies a request by the API key in a header. The cluster only sees a digest of the key: `key:` and the first 32
+ * hexadecimal digits of its SHA-256 in UTF-16 little-endian. Check the key before: a client that can invent keys gets a
+ * new budget with each.
  *
  * @param header default `x-api-key`. With `authorization`, the key is the text after the scheme.
  */

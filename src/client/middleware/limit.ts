@@ -48,7 +48,10 @@ export interface RateLimitOptions<R> {
   readonly failMode?: FailMode;
   /** Forms of rate limit headers to set. Default `['x', 'draft']`; `[]` sets none. */
   readonly headers?: readonly RateLimitHeaders[];
-  /** Returns the body of a denial (429): text, or a value to send as JSON. Default: the body that the cluster sends. */
+  /**
+   * Returns the body of a denial (429 or 403): text, or a value to send as JSON. Default: `{"error": ...}` with the
+   * `error` that the cluster answers, without its other fields.
+   */
   readonly body?: (answer: PermitAnswer, request: R) => unknown;
   /**
    * Called for each denial. An error that it or `onError` throws does not change the answer; the first one is a process
