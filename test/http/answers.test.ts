@@ -232,19 +232,14 @@ const decision: fc.Arbitrary<Decision> = fc.record({
 });
 
 describe('a request id that belongs to another request', () => {
-  it.each(['cost', 'descriptors'])(
-    'is 422; %s differs, and the field is the id for a digest',
-    async (field) => {
-      listener.answer = { kind: 'conflict', field, message: 'used before' };
+  it('is 422, denied, and names the field that differs, or the id if it is a digest', async () => {
+    for (const [field, shown] of Object.entries({ cost: 'cost', descriptors: 'requestId' })) {
+      listener.answer = { kind: 'conflict', field, message: 'm' };
       const { status, body } = await listener.post({ userId: 'ada', requestId: 'q' });
-      const error = {
-        type: 'request_id_reused',
-        field: field === 'cost' ? field : 'requestId',
-        message: 'used before',
-      };
+      const error = { type: 'request_id_reused', field: shown, message: 'm' };
       expect([status, body]).toEqual([422, { allowed: false, error }]);
-    },
-  );
+    }
+  });
 });
 
 describe('a rule in shadow', () => {
