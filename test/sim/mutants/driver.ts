@@ -123,7 +123,7 @@ export const DRIVER: readonly Mutant[] = [
         in: 'Partition.#applyOurs',
         find: 'decisions.push(decision)',
         replace:
-          '{ const reported = waiters[decisions.push(decision) - 1]; if (reported !== undefined) { this.#waiters.answer(reported, answerOf(decision, reported.request.requestId)); reported.done = () => {}; } }',
+          '{ const reported = waiters[decisions.push(decision) - 1]; if (reported !== undefined) { this.#waiters.answer(reported, answerTo(reported.request, decision, entry)); reported.done = () => {}; } }',
       },
     ],
   },
