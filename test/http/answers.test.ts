@@ -233,11 +233,12 @@ const decision: fc.Arbitrary<Decision> = fc.record({
 
 describe('a request id that belongs to another request', () => {
   it('is 422, denied, and names the field that differs, or the id if it is a digest', async () => {
-    for (const [field, shown] of Object.entries({ cost: 'cost', descriptors: 'requestId' })) {
+    const shown = { cost: 'cost', descriptors: 'requestId' } as const;
+    for (const field of ['cost', 'descriptors'] as const) {
       listener.answer = { kind: 'conflict', field, message: 'm' };
-      const { status, body } = await listener.post({ userId: 'ada', requestId: 'q' });
-      const error = { type: 'request_id_reused', field: shown, message: 'm' };
-      expect([status, body]).toEqual([422, { allowed: false, error }]);
+      const error = { type: 'request_id_reused', field: shown[field], message: 'm' };
+      const answered = { status: 422, body: { allowed: false, error } };
+      expect(await listener.post({ userId: 'ada', requestId: 'q' })).toMatchObject(answered);
     }
   });
 });
