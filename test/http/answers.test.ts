@@ -231,20 +231,6 @@ const decision: fc.Arbitrary<Decision> = fc.record({
   rulesVersion: natural,
 });
 
-describe('a request id that belongs to another request', () => {
-  it('is 422, denied, and names the field that differs, or the id if it is a digest', async () => {
-    const shown = { cost: 'cost', descriptors: 'requestId' } as const;
-    for (const field of ['cost', 'descriptors'] as const) {
-      listener.answer = { kind: 'conflict', field, message: 'm' };
-      const body = {
-        allowed: false,
-        error: { type: 'request_id_reused', field: shown[field], message: 'm' },
-      };
-      expect(await listener.post({ userId: 'ada' })).toMatchObject({ status: 422, body });
-    }
-  });
-});
-
 describe('a rule in shadow', () => {
   it('is named if it would have denied a request that is granted, with its key, its limit and the wait', async () => {
     const one = { ruleId: 'shadowed/hour', key: 'user=ada', limit: 5, retryAfterMillis: 700 };
