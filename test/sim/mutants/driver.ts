@@ -61,7 +61,7 @@ export const DRIVER: readonly Mutant[] = [
         find: 'if (!this.#canDecide)',
         replace: "if (!this.#canDecide && request.ask !== 'peek')",
       },
-      { in: 'startRound', find: '|| log.termAt(log.committed) !== state.term', replace: '' },
+      { in: 'startLeadershipCheck', find: '|| log.termAt(log.committed) !== state.term', replace: '' },
     ],
   },
   {
