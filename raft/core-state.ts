@@ -28,7 +28,10 @@ export type Role = 'follower' | 'preCandidate' | 'candidate' | 'leader';
 export interface RaftOptions {
   /** A leader sends a heartbeat at this interval. Must be less than `electionTicks`. */
   readonly heartbeatTicks: number;
-  /** The minimum election timeout. The actual one is drawn anew each time, from 1 to 2 times this. */
+  /**
+   * The minimum election timeout. The actual one is drawn anew each time: from 1 to 2 times this; from 2 to 3 times on
+   * a node that lets others try first (`letOthersTry`).
+   */
   readonly electionTicks: number;
   /** An append message carries at most this many bytes (but always at least one entry). */
   readonly appendBytesMax: number;
@@ -179,9 +182,9 @@ export class CoreState {
       this.letOthersTry();
       return;
     }
-    // The others start a little later than the preferred leader, so that it usually runs unopposed. Only followers
-    // do this: two replicas may both believe that they are preferred while the preference changes, and would
-    // otherwise split the votes forever.
+    // The others start a little later than the preferred leader, so that it usually runs unopposed. It has this
+    // advantage only as a follower: while the preference changes, two replicas may both believe that they are
+    // preferred, and candidates that always start at the same time would split the votes forever.
     const headStart = Math.ceil(minimum / 5);
     this.electionTimeoutTicks =
       this.isPreferred && this.role === 'follower'

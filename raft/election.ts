@@ -1,5 +1,5 @@
 /**
- * Elections: timeouts, pre-votes and votes. No message sent here that makes a promise leaves before the disk has it
+ * Elections: timeouts, pre-votes and votes. A message that makes a promise waits until the promise is on disk
  * (`waitsForDisk`).
  */
 import { assert } from './assert.ts';

@@ -5,7 +5,7 @@
 import { Progress, type InflightLimits } from './progress.ts';
 import { NO_NODE, type NodeId } from './types.ts';
 
-/** A read that no quorum has confirmed. `round` is 0 until a leadership check was sent for it. */
+/** A read that no quorum has confirmed. `round` is the number of its leadership check; 0 until that was sent. */
 interface WaitingRead {
   readonly ticket: number;
   round: number;

@@ -23,7 +23,7 @@ export function requestRead(state: CoreState): number | undefined {
 export function advanceReads(state: CoreState): void {
   const { leadership } = state;
   if (leadership === undefined || leadership.reads.length === 0) return;
-  startRound(state, leadership);
+  startLeadershipCheck(state, leadership);
   const { reads, progress } = leadership;
   const confirmed = jointQuorumIndex(state.config, (voter) =>
     voter === state.id ? state.readRound : (progress.get(voter)?.readRound ?? 0),
@@ -41,7 +41,7 @@ export function advanceReads(state: CoreState): void {
  * Sends one leadership check for all new reads. A new leader does not know the commit index before its own no-op is
  * committed, so reads wait for that (etcd-io/etcd#7331).
  */
-function startRound(state: CoreState, leadership: Leadership): void {
+function startLeadershipCheck(state: CoreState, leadership: Leadership): void {
   const { log } = state;
   const { reads } = leadership;
   if (reads.at(-1)?.round !== 0 || log.termAt(log.committed) !== state.term) return;

@@ -7,11 +7,11 @@
  * limiter.allow('ada', Date.now()); // true
  */
 export { InvalidLimiterArgumentError } from './limiter/library/local-limiter.ts';
-export { FixedWindow, SlidingWindowCounter, SlidingWindowLog } from './limiter/library/windows.ts';
+export { FixedWindow, SlidingWindowCounter, SlidingWindowLog } from './limiter/library/window-limiters.ts';
 export {
   LeakyBucket,
   type LeakyBucketOptions,
   TokenBucket,
   type TokenBucketOptions,
-} from './limiter/library/buckets.ts';
+} from './limiter/library/bucket-limiters.ts';
 export { RateLimiter } from './limiter/rate-limiter.ts';

@@ -11,7 +11,10 @@ import { type Counts, Measurement } from './measurement.ts';
 
 /** Interval at which due requests are sent. */
 const STEP_MILLIS = 1;
-/** Most unanswered requests. Beyond that a due request is an error at once: the server is far behind. */
+/**
+ * The maximum number of unanswered requests. Beyond that a due request is an error at once: the server is far
+ * behind.
+ */
 const OPEN_MAX = 20_000;
 
 class OpenLoop {

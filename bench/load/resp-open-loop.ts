@@ -13,7 +13,10 @@ import { type AnswerKind, ReplyCounter, type ReplyMeaning } from './reply-counte
 /** Interval at which due requests are sent. */
 const STEP_MILLIS = 2;
 const READ_BYTES = 65_536;
-/** Most bytes buffered by a socket beyond what the system accepts. Further due requests wait here, unwritten. */
+/**
+ * The maximum number of bytes buffered by a socket beyond what the system accepts. Further due requests wait here,
+ * unwritten.
+ */
 const UNSENT_BYTES_MAX = 1 << 20;
 /** Bounded, because larger writes make the steps uneven. */
 const REQUESTS_PER_WRITE_MAX = 4_096;

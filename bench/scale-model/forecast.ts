@@ -26,7 +26,7 @@ export interface Forecast {
   readonly results: Readonly<Record<Trouble, OpenResult>>;
 }
 
-/** Most load of a node, as a fraction of its cores. The rest is room for the load of a dead node. */
+/** The maximum load of a node, as a fraction of its cores. The rest is room for the load of a dead node. */
 const BUSY_FRACTION_MAX = 0.65;
 const P99_MILLIS_MAX = 20;
 /** Nodes of the simulated cluster: large enough that most requests must be forwarded. */

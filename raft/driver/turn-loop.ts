@@ -118,7 +118,7 @@ export class TurnLoop {
 
   /**
    * Called after a tick or a message of the group. Usually the group only has messages to send, which needs no full
-   * turn. Only within `guard`.
+   * turn. Call it only within `guard`.
    */
   settle(group: Group): void {
     if (this.#active.has(group)) return;
@@ -290,7 +290,7 @@ export class TurnLoop {
     const { config, role } = group.core;
     this.#apply(group);
     group.reads.finish();
-    // After `finish`, because the index of a read is how far a requested snapshot must reach.
+    // After `reads.finish`: a snapshot that a backup asked for must reach the index of its read.
     const { wantedAt } = group.snapshots;
     if (wantedAt !== undefined) takeSnapshotIfDue(group, wantedAt, 0, 1);
     if (group.core.config === config && group.core.role === role) return;

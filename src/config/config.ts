@@ -102,11 +102,11 @@ export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; read
   };
 }
 
-/** Most partitions of a cluster. */
+/** The maximum number of partitions of a cluster. */
 export const PARTITIONS_MAX = 4_096;
-/** Most nodes of a cluster. */
+/** The maximum number of nodes of a cluster. */
 export const NODES_MAX = 64;
-/** Most addresses in a file, including those of former nodes. */
+/** The maximum number of addresses in a file, including those of former nodes. */
 const ADDRESSES_MAX = 4 * NODES_MAX;
 const REPLICAS_MAX = 7;
 

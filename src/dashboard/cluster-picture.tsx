@@ -8,7 +8,7 @@ import type { LiveCluster } from '../api/monitoring.ts';
 import { lagIn, nodeStateOf, isHeldBy, LAG_MIN, lagOf, movesOf } from './cluster-state.ts';
 import { bytes, clockTime, counted, millis, partsPerMillion, percent, wholeNumber } from './words.ts';
 
-/** Most tiles on a card. A node with more partitions shows only those that are not healthy. */
+/** The maximum number of tiles on a card. A node with more partitions shows only those that are not healthy. */
 const TILES_MAX = 256;
 
 interface PictureProps {

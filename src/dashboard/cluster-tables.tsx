@@ -5,7 +5,7 @@ import type { LiveCluster } from '../api/monitoring.ts';
 import { lagIn, nodeStateOf, lagOf, placeInWords } from './cluster-state.ts';
 import { bytes, clockTime, millis, partsPerMillion, wholeNumber } from './words.ts';
 
-/** Most rows of the partition table. */
+/** The maximum number of rows of the partition table. */
 const ROWS_MAX = 256;
 
 /** A table that scrolls sideways if it is wider than the screen. The keyboard can scroll it, too. */

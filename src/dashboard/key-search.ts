@@ -12,7 +12,7 @@ import { isPattern } from '../rules/value-pattern.ts';
 
 /** Name of the descriptor whose value is a customer id. */
 export const CUSTOMER = 'customer';
-/** Most keys that one search reads. Each costs one request. */
+/** The maximum number of keys that one search reads. Each costs one request. */
 export const KEYS_SOUGHT_MAX = 20;
 const KEY = /^[^=,]+=[^,]+(?:,[^=,]+=[^,]+)*$/;
 

@@ -12,7 +12,7 @@ import type { Range } from './range.tsx';
 import { byDenials, type Compared, deniedFraction } from './history.ts';
 import { clockTime, counted, millis, percent, rate, shortNumber, span, wholeNumber } from './words.ts';
 
-/** Most rows of the table of rules; the page Usage has all. */
+/** The maximum number of rows of the table of rules; the page Usage has all. */
 const RULES_SHOWN = 12;
 
 /** Stands in for a table without rows, and says what that means. */

@@ -7,7 +7,7 @@ const SHOWN_AROUND = 2;
 const CERTAIN_AROUND = 1;
 /** Comparing texts with more edits takes too long while somebody types. */
 const EDITS_MAX = 600;
-/** Most lines of a difference that are shown. */
+/** The maximum number of lines of a difference that are shown. */
 export const DIFF_LINES_MAX = 500;
 
 /** One line of a difference. `skipped` stands for unchanged lines that are left out. */

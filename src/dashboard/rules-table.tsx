@@ -12,7 +12,7 @@ import { keyHref } from './router.ts';
 import { countsOf, groupsOf, type Nearest, otherRows } from './rules-usage.ts';
 import { counted, span, wholeNumber } from './words.ts';
 
-/** Most rules shown; the editor shows all. */
+/** The maximum number of rules shown; the editor shows all. */
 const ROWS_MAX = 500;
 const COLUMNS = 5;
 

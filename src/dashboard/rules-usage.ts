@@ -5,7 +5,7 @@ import { isForUnmatched } from '../rules/unmatched.ts';
 import { keyInWords } from '../rules/words.ts';
 import { isCounted, type KeyStatus, ruleOfWindow, usedPart, type WindowStatus } from './key-status.ts';
 
-/** Most keys whose status is read. Each costs one request. */
+/** The maximum number of keys whose status is read. Each costs one request. */
 export const KEYS_ASKED_MAX = 24;
 
 /** Decisions of one rule; the `would` counts are those of a shadow rule. */

@@ -20,24 +20,27 @@ export const ALLOW = '/v1/allow';
 export interface Asking {
   /** See `clientOf`. */
   readonly client: string;
-  readonly wanted: Question;
+  readonly question: Question;
   /** When the request was read, on the monotonic clock. */
   readonly startedMillis: number;
   readonly send: (answer: HttpAnswer) => void;
 }
 
 /** Asks the node, counts the answer, and sends it. */
-export function askAndAnswer(init: HttpListenerInit, { client, wanted, startedMillis, send }: Asking): void {
+export function askAndAnswer(
+  init: HttpListenerInit,
+  { client, question, startedMillis, send }: Asking,
+): void {
   const { shedding } = init.node;
   const load = shedding.entered(client, 1);
-  init.node.ask(wanted, (answer, partition) => {
+  init.node.ask(question, (answer, partition) => {
     shedding.left(load, 1);
     const limitHeaders =
       answer.kind === 'decision' && answer.decision.isBlocked !== true
         ? rateLimitHeaders(answer.decision, init.settings().rateLimitHeaders, init.wallMillis())
         : {};
     const formatted = formatAnswer(answer, partition, limitHeaders);
-    init.node.answered(wanted, answer, startedMillis);
+    init.node.answered(question, answer, startedMillis);
     init.observe(formatted.status, startedMillis);
     // Checked only now, because the request may have come before the node began to stop.
     send(init.node.wantsNoClients() ? asLast(formatted) : formatted);
@@ -54,7 +57,7 @@ function asLast(answer: HttpAnswer): HttpAnswer {
  * @param body undefined if there is none
  * @throws InvalidBodyError; the error handler of the server answers it with 400
  */
-export function wantedIn(
+export function questionIn(
   { settings }: Pick<HttpListenerInit, 'settings'>,
   request: Pick<IncomingMessage, 'rawHeaders'>,
   body: unknown,
@@ -68,9 +71,9 @@ export function wantedIn(
 export function addAllowRoute(app: FastifyInstance, init: HttpListenerInit): void {
   app.post(ALLOW, (request, reply) => {
     const startedMillis = init.monotonicMillis();
-    const wanted = wantedIn(init, request.raw, request.body);
+    const question = questionIn(init, request.raw, request.body);
     const send = (answer: HttpAnswer): void => sendAnswer(reply, answer);
-    askAndAnswer(init, { client: clientOf(request), wanted, startedMillis, send });
+    askAndAnswer(init, { client: clientOf(request), question, startedMillis, send });
     return reply;
   });
 }

@@ -1,7 +1,7 @@
 /**
  * The audit log of the HTTP listener: one log line for each change or reading that an operator asked for, marked
- * `audit: true`, with the caller. It
- * contains no secrets. Users and customers appear as a digest, which can be compared if the id is known.
+ * `audit: true`, with the caller. It contains no secrets. Users and customers appear as a digest, which can be compared
+ * if the id is known.
  */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -19,7 +19,7 @@ export interface AuditedChange {
 }
 
 const DIGEST_CHARACTERS = 16;
-/** From this status on, the request was not carried out. */
+/** From this status up to 499, the request was refused, and nothing was changed. */
 const REFUSED_STATUS_MIN = 400;
 /** From this status on, the change may have happened. */
 const UNCERTAIN_STATUS_MIN = 500;

@@ -20,7 +20,7 @@ import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 
-/** The route as the router has it. */
+/** The path of the route, in Fastify's notation. */
 export const ONE_BACKUP = '/v1/backup/:group';
 const FORBIDDEN = forbidden(
   'while the cluster is open, backups are only sent to programs on the machine of this node, not to a browser or through a proxy, because they contain user ids',

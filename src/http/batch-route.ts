@@ -95,8 +95,8 @@ function addRoute(scope: FastifyInstance, init: HttpListenerInit): void {
         isInvalid(item) ? shown(formatBody(item, NO_PARTITION)) : undefined,
       );
       askBatch(init.node, questions, {
-        reported(wanted, answer, partition) {
-          init.node.answered(wanted, answer, startedMillis);
+        reported(question, answer, partition) {
+          init.node.answered(question, answer, startedMillis);
           init.node.shedding.left(load, 1);
           return shown(formatBody(answer, partition));
         },
@@ -113,7 +113,7 @@ function addRoute(scope: FastifyInstance, init: HttpListenerInit): void {
 }
 
 /** Turns one answer into its result. Called as soon as the answer arrives; the others may take longer. */
-type Reported<Q, T> = (wanted: Q, answer: AskAnswer, partition: number) => T;
+type Reported<Q, T> = (question: Q, answer: AskAnswer, partition: number) => T;
 
 /**
  * Asks the node for every request of a batch, each on its own and in the order of the list, and collects the answers.
@@ -129,9 +129,9 @@ export function askBatch<Q, T>(
   const answers: T[] = [];
   let openCount = requests.length;
   if (openCount === 0) return done(answers);
-  for (const [i, wanted] of requests.entries()) {
-    node.ask(wanted, (answer, partition) => {
-      answers[i] = reported(wanted, answer, partition);
+  for (const [i, question] of requests.entries()) {
+    node.ask(question, (answer, partition) => {
+      answers[i] = reported(question, answer, partition);
       openCount -= 1;
       if (openCount === 0) done(answers);
     });

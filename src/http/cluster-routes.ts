@@ -18,7 +18,7 @@ import type { HttpListenerInit } from './http-listener-init.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 
-/** The routes as the router has them. */
+/** The paths of the routes, in Fastify's notation. */
 export const DRAIN = '/v1/cluster/nodes/:nodeId/drain';
 export const LABELS = '/v1/cluster/nodes/:nodeId/labels';
 

@@ -27,7 +27,7 @@ import { fieldsOf, InvalidBodyError, refuseFields } from './json-body.ts';
 import { keyOfUser } from './users-route.ts';
 import { forbidden } from './local-callers.ts';
 
-/** The routes as the router has them. */
+/** The paths of the routes, in Fastify's notation. */
 export const CUSTOMER = '/v1/customers/:customerId';
 export const BLOCK = '/v1/users/:userId/block';
 export const RESET = '/v1/users/:userId/reset';

@@ -8,7 +8,7 @@ import type { HttpListenerInit } from './http-listener-init.ts';
 import { sendAnswer } from './http-answer.ts';
 import { formatNoRoute } from './refusals.ts';
 
-/** The route as the router has it. */
+/** The path of the route, in Fastify's notation. */
 export const DASHBOARD_FILE = '/dashboard/:file';
 
 /** The page may load and run only what this node serves, and no other page may embed it. */

@@ -4,7 +4,7 @@
  * answer.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { askAndAnswer, ALLOW, wantedIn } from './allow-route.ts';
+import { askAndAnswer, ALLOW, questionIn } from './allow-route.ts';
 import { clientOf, isAdmitted } from './callers.ts';
 import type { HttpListenerInit } from './http-listener-init.ts';
 import type { HttpAnswer } from './http-answer.ts';
@@ -63,8 +63,8 @@ function answer(init: HttpListenerInit, { request, response, bytes }: Read): voi
   const startedMillis = init.monotonicMillis();
   const send = (answered: HttpAnswer): void => write(response, answered);
   try {
-    const wanted = wantedIn(init, request, parseJsonBody(request.headers, bytes));
-    askAndAnswer(init, { client: clientOf(request), wanted, startedMillis, send });
+    const question = questionIn(init, request, parseJsonBody(request.headers, bytes));
+    askAndAnswer(init, { client: clientOf(request), question, startedMillis, send });
   } catch (error) {
     const refusal = refusalOf(error);
     if (refusal === undefined) init.logger.error({ err: error }, 'request failed');

@@ -27,7 +27,7 @@ export const FORWARD_AUTH = '/v1/forward-auth';
 
 /** A parsed request of a gateway. */
 interface ForwardedRequest {
-  readonly wanted: Question;
+  readonly question: Question;
   /** The HTTP status of a denial. */
   readonly denyStatus: number;
 }
@@ -66,8 +66,8 @@ function forwardedRequestOf(
   const common = { rule: query.rule, cost: cost as number | undefined, requestId: query.request_id };
   const address = clientAddressOf(request, isTrusted);
   if (user === undefined && address === undefined) throw nobody(settings);
-  const wanted = questionFor(request, { user, address }, common);
-  return { wanted, denyStatus };
+  const question = questionFor(request, { user, address }, common);
+  return { question, denyStatus };
 }
 
 function denyStatusOf(text: string | undefined): number {
@@ -100,10 +100,10 @@ function questionFor(
     descriptors.set('endpoint', pathOf(needed(request, URI)));
   }
   if (address !== undefined) descriptors.set('ip', address);
-  const wanted: Question = { descriptors, ...common };
-  const invalid = invalidInQuestion(wanted);
+  const question: Question = { descriptors, ...common };
+  const invalid = invalidInQuestion(question);
   if (invalid !== undefined) throw new InvalidBodyError(nameOf(invalid.field), invalid.message);
-  return wanted;
+  return question;
 }
 
 function nameOf(field: string): string {
@@ -142,12 +142,12 @@ export function addForwardAuthRoute(app: FastifyInstance, init: HttpListenerInit
       settings = init.settings();
       isTrusted = trusting(settings.trustedProxies ?? []);
     }
-    const { wanted, denyStatus } = forwardedRequestOf(request.raw, { settings, isTrusted });
+    const { question, denyStatus } = forwardedRequestOf(request.raw, { settings, isTrusted });
     // Every answer is a separate grant, so it must not be cached.
     void reply.header('cache-control', 'no-store');
     const send = (answer: HttpAnswer): void =>
       sendAnswer(reply, answer.status === ALLOW_STATUS.denied ? { ...answer, status: denyStatus } : answer);
-    askAndAnswer(init, { client: clientOf(request), wanted, startedMillis, send });
+    askAndAnswer(init, { client: clientOf(request), question, startedMillis, send });
     return reply;
   });
 }

@@ -10,7 +10,7 @@ const ADMIN: Roles = [];
 const DECIDE: Roles = ['decide'];
 const READ: Roles = ['read'];
 
-/** The roles by method and route, as the router has them. */
+/** The roles by method and path, in Fastify's notation. */
 export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'GET /': 'anybody',
   'GET /dashboard/:file': 'anybody',

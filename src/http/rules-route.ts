@@ -30,7 +30,7 @@ const NO_RULES = formatRefused({
 const UNKNOWN_RULE = formatRefused({ ok: false, reason: 'unknownRule' });
 /** The longest body of one rule, in bytes. */
 const RULE_BODY_BYTES_MAX = 65_536;
-/** The route of one rule, as the router has it. Ids may contain a slash. */
+/** The path of one rule, in Fastify's notation. Ids may contain a slash. */
 export const ONE_RULE = '/v1/rules/*';
 
 /**

@@ -54,14 +54,14 @@ import { listenerOptions } from '../tls/handshakes.ts';
 import { addUsersRoute, KEY, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /**
- * Late requests are searched for this many times within their time limit. With Node's default of 30 s, that would be
- * the real limit.
+ * How often Node looks for late requests within their time limit. By default it looks every 30 s, so that a shorter
+ * limit would last up to 30 s.
  */
 const CHECKS_PER_LIMIT = 10;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'] as const;
 /**
- * Paths that contain a name, and the route the router has for each. Used to list the allowed methods in a 405
- * response.
+ * Paths that contain a name, and the path of each route in Fastify's notation. Used to list the allowed methods in a
+ * 405 response.
  */
 const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/keys\/[^/]+$/, KEY],
@@ -82,8 +82,8 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/dashboard\/[^/]+$/, DASHBOARD_FILE],
 ];
 /**
- * The form of all other paths. The router takes a path in a query for a pattern, and some paths would be invalid
- * patterns.
+ * The form of all other paths. Fastify's `hasRoute` reads its argument as a pattern (`:name`, `*`), so it must not get
+ * paths with other characters: some are invalid patterns.
  */
 const PLAIN_PATH = /^[\w/.-]+$/;
 

@@ -12,7 +12,7 @@ import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 
 const TOKENS = '/v1/tokens';
-/** The route as the router has it. */
+/** The path of the route, in Fastify's notation. */
 export const ONE_TOKEN = '/v1/tokens/:tokenId';
 const FORBIDDEN = forbidden(
   'while the cluster is open, only programs on the machine of this node may read and change tokens, not a browser or proxy',

@@ -17,7 +17,7 @@ import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { formatRefundAnswer } from './refunds-route.ts';
 
-/** The routes as the router has them. */
+/** The paths of the routes, in Fastify's notation. */
 export const KEY = '/v1/keys/:key';
 export const USER = '/v1/users/:userId';
 export const REFUNDS = '/v1/users/:userId/refunds';

@@ -42,7 +42,7 @@ export class JointJudgement {
     const question = questionOf(request);
     state.lookUp(request);
     if (judgement.isRepeated(state, question, now)) return this.#refuse('repeated', state, question, place);
-    if (judgement.isGuardedOff(state, question))
+    if (judgement.isRefusedByGuard(state, question))
       return this.#refuse(judgement.outcome, state, question, place);
     const denials: Decision[] = [];
     const limitStatuses: LimitStatus[] = [];

@@ -92,7 +92,7 @@ export class Judgement implements Demand {
   ): Outcome {
     if (this.isRepeated(state, question, now)) return this.outcome;
     if (question.ifRemembered) return (this.outcome = 'not_remembered');
-    if (this.isGuardedOff(state, question)) return this.outcome;
+    if (this.isRefusedByGuard(state, question)) return this.outcome;
     this.findRecord(state, now);
     if (this.isBlocked && !question.isSettled) return (this.outcome = 'blocked');
     if (keys === undefined) return (this.outcome = 'unknown_rule');
@@ -112,8 +112,8 @@ export class Judgement implements Demand {
     return true;
   }
 
-  /** The second check: has the guard's customer record changed, or is it blocked? Look up the own key afterwards. */
-  isGuardedOff({ customers, guarded }: LimiterState, { guard, isSettled }: Question): boolean {
+  /** The second check: has the record of the guard's customer changed, or is it blocked? Then call `findRecord`. */
+  isRefusedByGuard({ customers, guarded }: LimiterState, { guard, isSettled }: Question): boolean {
     if (guard === undefined) return false;
     guarded.set(guard.userId);
     this.#record = customers.find(guarded);

@@ -9,7 +9,8 @@ import { LocalLimiter, requireLimit } from './library/local-limiter.ts';
  * Grants each user at most `limit` requests in any rolling window of `windowMillis`.
  *
  * A grant that is exactly one window old no longer counts. A denied request never counts. Requests with equal
- * timestamps are separate requests. Amortised O(1) time per request; 8 to 16 bytes per grant inside the window.
+ * timestamps are separate requests. Amortised O(1) time per request; 4 to 8 bytes per grant inside the window, or up to
+ * 16 while a user has several grants at one time.
  *
  * @example
  * const limiter = new RateLimiter(3, 10_000);

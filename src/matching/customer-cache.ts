@@ -11,7 +11,7 @@ import { keyText } from '../api/key-text.ts';
 export const CUSTOMER = 'customer';
 /** The descriptor that the tier of a record replaces. */
 const TIER = 'tier';
-/** Most records that are remembered. One more evicts the least recently used one. */
+/** The maximum number of records that are remembered. One more evicts the least recently used one. */
 export const CUSTOMERS_MAX = 65_536;
 
 /** A customer as this node knows it. Version 0 without a tier: no record is known. */

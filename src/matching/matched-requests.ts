@@ -9,7 +9,7 @@ import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { ListedDone, ListedRequest } from '../api/listed.ts';
 import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
-import { type Asking, beginAgain, newAsking, NONE, type Once, takeLocal } from './open-request.ts';
+import { type Asking, beginAgain, newAsking, NONE, type GoOn, takeLocal } from './open-request.ts';
 import { ConfirmedRules } from './confirmed-rules.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
@@ -53,7 +53,7 @@ import { WaitingForRules } from './waiting-for-rules.ts';
 /** How often a request is matched again in one tick because its customer's record has changed. */
 const RECORDS_PER_TICK_MAX = 4;
 
-/** Asks for requests that rules find the limits of. One per node; it stores no grants. */
+/** Finds the limits of each request by the rules, and asks their partitions. One per node; it stores no grants. */
 export class MatchedRequests {
   /** Reads and changes of customers. */
   readonly customers: Customers;
@@ -192,7 +192,7 @@ export class MatchedRequests {
    * Reads the customer's record through its log before any limit is asked, so every change that was acknowledged
    * before this request came takes effect.
    */
-  #askRecord(customer: KnownCustomer, parts: readonly RequestPart[], { asking, ruleSet, goOn }: Once): void {
+  #askRecord(customer: KnownCustomer, parts: readonly RequestPart[], { asking, ruleSet, goOn }: GoOn): void {
     const [first] = parts;
     const untilMillis = reservationsUntil(parts, this.#init.monotonicMillis(), asking.deadlineMillis);
     this.#init.ask(
@@ -271,7 +271,7 @@ export class MatchedRequests {
   #refuse(
     first: RequestPart,
     { answer, part }: RefusedPart,
-    { asking, ruleSet, reserved }: Omit<Once, 'goOn'> & { readonly reserved: readonly Reserved[] },
+    { asking, ruleSet, reserved }: Omit<GoOn, 'goOn'> & { readonly reserved: readonly Reserved[] },
   ): void {
     const { customer } = asking;
     if (answer.kind !== 'decision')

@@ -120,8 +120,8 @@ function giveBackTaken(asking: Asking): void {
   asking.taken = NONE;
 }
 
-/** How to go on once the record of the customer was read. */
-export interface Once {
+/** How to go on with a request after the record of its customer was read. */
+export interface GoOn {
   readonly asking: Asking;
   readonly ruleSet: RuleSet;
   /** Called if the record is the one that the request was matched with. */

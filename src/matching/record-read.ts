@@ -1,6 +1,6 @@
 /**
- * Reads the record of a request's customer: which part of the request reads it, or a question of its own, and what
- * the answer means. Pure functions.
+ * The record of a request's customer: the order of the parts, so that a limit of the customer itself goes first; the
+ * request that reads the record; and what its answer means for the request. Pure functions.
  */
 import type { AllowAnswer, Receipt } from '../api/answer.ts';
 import type { CustomerAnswer, CustomerRequest } from '../api/customer.ts';

@@ -18,7 +18,7 @@ export interface AccessInit {
   /** The replicated tokens; undefined until the core is loaded. */
   readonly tokens: () => Tokens | undefined;
   /**
-   * When the node last ran, every request needed a token, and its state of group 0 may still be older than that.
+   * When this node last ran, every request needed a token, and its state of group 0 has not caught up to that yet.
    */
   readonly isBehind: () => boolean;
 }

@@ -16,7 +16,7 @@ export interface AwaitedChange {
 
 /** After this time the change is acknowledged, with those that are still pending. */
 const PATIENCE_TICKS = 500;
-/** Most changes that wait; group 0 has the same bound. */
+/** The maximum number of changes that wait; group 0 has the same bound. */
 const WAITING_MAX = 64;
 
 /** The changes that wait on one node. */

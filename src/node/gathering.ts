@@ -54,11 +54,14 @@ const HEARD_MILLIS = 4_000;
 const PERMILLE = 1_000;
 /** Above this the node with the leaders has no headroom. */
 const BUSY_PERMILLE = 600;
-/** For how long it must be busy: that is three reports, as a report describes the second before. */
+/** From the first report that says so to the third. Each is about the second before it: three busy seconds. */
 const BUSY_MILLIS = 2_000;
 /** A machine with less idle time than this could not lead faster; all nodes may run on one machine. */
 const SPARE_PERMILLE = 300;
-/** A node that leads everything works at most nearly twice as much as the busiest node of a spread cluster. */
+/**
+ * All is calm while no node is busier than this. A node that leads everything works less than twice as much as the
+ * busiest node of a spread cluster, so it will hardly exceed `BUSY_PERMILLE`.
+ */
 const CALM_PERMILLE = 330;
 const IDLE_PERMILLE = 50;
 const CALM_MILLIS = 60_000;

@@ -21,7 +21,7 @@ const MINUTES = 2;
 /** Rates older than this are outdated. */
 const RATES_MILLIS_MAX = 5_000;
 
-/** Most seconds that the reports of nodes cover (`NodePace`). */
+/** The maximum number of seconds that the reports of nodes cover (`NodePace`). */
 const TIMES_SECONDS = 10;
 
 interface MonitorInit {

@@ -166,8 +166,8 @@ export class Replicas implements LocalReplicas {
   }
 
   /**
-   * Whether a replica will learn who leads. One without a leader may have been removed without notice, except
-   * while no partition moves.
+   * Whether a replica will learn who leads. While partitions move, a replica without a leader may have been removed
+   * without notice.
    */
   hearsOfLeaders(partition: number): boolean {
     const replica = this.#voting.get(partition);

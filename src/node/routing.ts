@@ -18,7 +18,7 @@ import { Forwarder } from '../router/forwarder.ts';
 import { Router } from '../router/router.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 
-/** Most unanswered requests of a node. */
+/** The maximum number of unanswered requests of a node. */
 export const OPEN_REQUESTS_MAX = 65_536;
 /** Attempt numbers of two nodes never collide if their ids differ modulo this. */
 const NODES_APART = 32;

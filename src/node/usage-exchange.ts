@@ -16,7 +16,7 @@ import {
 
 /** A node that has not answered by then is listed as silent. */
 export const USAGE_DEADLINE_MILLIS = 1_000;
-/** Most open questions of clients; more are refused. Each sends one call to each node. */
+/** The maximum number of open questions of clients; more are refused. Each sends one call to each node. */
 export const USAGE_QUESTIONS_MAX = 16;
 const MINUTE_MILLIS = 60_000;
 

@@ -40,8 +40,9 @@ export class IdleSweeps {
   #restsUntilMillis = -Infinity;
   /** How many items the survey found that sweeps have yet to forget; 0 if a survey is needed. */
   #due = 0;
-  /** How many sweeps may follow before the next survey, and how many items the ones so far forgot. */
+  /** How many sweeps may follow before the next survey. */
   #sweepsLeft = 0;
+  /** How many items the sweeps since the last survey forgot. */
   #forgotten = 0;
 
   constructor(init: IdleSweepsInit) {

@@ -44,7 +44,7 @@ export class Partition implements GroupApplication {
   #peeks = 0;
   readonly #waiters: Waiters;
   readonly #quick: QuickAnswers;
-  /** They go before the waiting requests. */
+  /** The leader's own proposals. They are proposed before the waiting requests. */
   readonly #own: OwnProposals;
   #room: Room = 'free';
 

@@ -21,7 +21,7 @@ import type { Housekeeping } from './housekeeping.ts';
  * becomes the older one, and the older one is dropped.
  */
 const KNOWN_MILLIS = 30_000;
-/** The maximum number of keys in each of the two sets. Spent keys beyond that are denied by the log. */
+/** The maximum number of keys in each of the two sets. Further keys whose limit is used up are denied by the log. */
 const KEYS_MAX = 10_000;
 /**
  * After the state had no room for a key, all requests are judged first for this long, because more new keys may be
@@ -140,7 +140,7 @@ export class QuickAnswers {
   }
 }
 
-/** The request may need room that is not there yet. */
+/** Whether this is an operator's request that stores something new, a record or a used amount, and so needs room. */
 export function isPut(request: LoggedRequest): boolean {
   return request.ask === 'customer' && (request.action.type === 'put' || request.action.type === 'set');
 }

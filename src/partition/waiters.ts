@@ -43,7 +43,7 @@ interface Inflight {
   readonly index: number;
   readonly term: number;
   readonly sinceMillis: number;
-  /** When the first of them, or of the requests directly before them, began to wait for a place in the log. */
+  /** When the queue that these requests were taken from had last become non-empty. */
   readonly queuedMillis: number;
   readonly waiters: readonly Waiter[];
 }
@@ -91,9 +91,9 @@ export class Waiters {
   readonly #commitTimes = new CommitTimes();
   /** How many requests may wait in total, before the log and in it. */
   readonly #limit: DelayLimit;
-  /** Since when there has always been a request without a place in the log. */
+  /** When the queue for the log (requests without a place in it) last became non-empty. */
   #queuedMillis = 0;
-  /** The same for the batch that was taken last. */
+  /** The value of `#queuedMillis` when the last batch was taken. */
   #takenMillis = 0;
 
   /**

@@ -43,7 +43,7 @@ export interface ForwarderInit extends ArrivalClock {
  * How long a node that announced its end is avoided. If it is still there after that, the announcement was late.
  */
 const LEAVING_MILLIS_MAX = 10_000;
-/** Most unanswered requests to other nodes; more are refused. */
+/** The maximum number of unanswered requests to other nodes; more are refused. */
 const OUTSTANDING_MAX = 65_536;
 /** Expired requests that are remembered, as their answers still say who leads. The oldest are dropped. */
 const LATE_MAX = 4_096;

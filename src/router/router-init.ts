@@ -34,6 +34,6 @@ export interface RouterInit extends ArrivalClock {
   readonly searchMillis: number;
   /** From the end of such a probe to the next one. */
   readonly searchPauseTicks: number;
-  /** Most unanswered requests; more are refused as `overloaded`. */
+  /** The maximum number of unanswered requests; more are refused as `overloaded`. */
   readonly openMax: number;
 }

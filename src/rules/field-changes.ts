@@ -113,8 +113,9 @@ function keyBinding(before: Scope, after: Scope): Binding {
 }
 
 /**
- * Meters that may grant up to twice the limit within one window length; a sliding log never grants more than the
- * limit.
+ * Meters that grant everything that a sliding log grants, and up to twice the limit within one window length. The
+ * others are compared as `differently`: a sliding counter only estimates, so it may also deny what a log grants; a
+ * leaky bucket may also have a queue, in a table of rules.
  */
 const LOOSER_THAN_LOG: readonly MeterName[] = ['fixedWindow', 'tokenBucket'];
 

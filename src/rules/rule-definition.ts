@@ -6,7 +6,7 @@ import { RULE_METERS, type RuleClock, type RuleMeter } from '../api/rule.ts';
 
 /** Largest document, in UTF-8 bytes. */
 export const DOCUMENT_BYTES_MAX = 1 << 20;
-/** Most rules in one document. The number of windows is bounded by `RULES_MAX` of the limiter. */
+/** The maximum number of rules in one document. The number of windows is bounded by `RULES_MAX` of the limiter. */
 export const DEFINITIONS_MAX = 10_000;
 /** Longest id, in UTF-8 bytes. It leaves room in `RULE_ID_BYTES_MAX` for the name of the window. */
 export const DEFINITION_ID_BYTES_MAX = 96;
@@ -16,17 +16,17 @@ export const WINDOW_NAME_BYTES_MAX = 31;
 export const PATTERN_BYTES_MAX = 256;
 /** Longest domain, in UTF-8 bytes. */
 export const DOMAIN_BYTES_MAX = 128;
-/** Most conditions of a rule. */
+/** The maximum number of conditions of a rule. */
 export const CONDITIONS_MAX = 16;
-/** Most descriptors that a rule counts by. */
+/** The maximum number of descriptors that a rule counts by. */
 export const KEY_PARTS_MAX = 8;
 /** Deepest nesting of descriptors. */
 export const PATH_STEPS_MAX = 16;
-/** Most windows of a rule. */
+/** The maximum number of windows of a rule. */
 export const WINDOWS_MAX = 8;
-/** Most endpoints with a cost of their own in a rule. */
+/** The maximum number of endpoints with a cost of their own in a rule. */
 export const ENDPOINT_COSTS_MAX = 100;
-/** Most rules that a rule replaces. */
+/** The maximum number of rules that a rule replaces. */
 export const REPLACES_MAX = 64;
 /** Longest comment, in UTF-8 bytes. */
 export const COMMENT_BYTES_MAX = 1_024;

@@ -8,9 +8,9 @@ import { type Findings, type Offset, quoted, StopReading } from './mistakes.ts';
 
 /** Deepest nesting of lists and maps: far more than rules need, far less than the stack allows. */
 export const DEPTH_MAX = 64;
-/** Most values, counted after alias expansion. */
+/** The maximum number of values, counted after alias expansion. */
 export const VALUES_MAX = 300_000;
-/** Most tokens. A sensible document of the largest size has fewer. */
+/** The maximum number of tokens. A sensible document of the largest size has fewer. */
 const LEXEMES_MAX = 600_000;
 
 const TAG_PREFIX = 'tag:yaml.org,2002:';

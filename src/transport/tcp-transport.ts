@@ -66,7 +66,7 @@ export interface TcpTransportInit {
   readonly atTurnEnd: (flush: () => void) => void;
 }
 
-/** Most nodes that have introduced themselves and are not listed as peers. */
+/** The maximum number of nodes that have introduced themselves and are not listed as peers. */
 const INTRODUCED_MAX = 16;
 
 interface Outgoing {

@@ -25,7 +25,7 @@ const WOULD_DENY = USAGE_COLUMNS.indexOf('wouldDeny');
 /** How many stated rules are remembered, so that they need not be parsed again. */
 const STATED_SEEN_MAX = 1_024;
 
-/** Most keys per list that a node sends to another. */
+/** The maximum number of keys per list that a node sends to another. */
 export const TOP_REPORTED_MAX = 400;
 
 interface Row {

@@ -15,9 +15,9 @@ import { ById } from './by-id.ts';
 export interface CallsInit<Result> {
   /** First id. It is random, so that answers to an earlier process of this node match no call. */
   readonly firstId: number;
-  /** Most open calls. */
+  /** The maximum number of open calls. */
   readonly outstandingMax: number;
-  /** Most expired calls that are kept for late answers. 0: expired calls are `lost`. */
+  /** The maximum number of expired calls that are kept for late answers. 0: expired calls are `lost`. */
   readonly lateMax: number;
   readonly notSent: (to: NodeId) => Result;
   readonly lost: Result;

@@ -47,7 +47,7 @@ export interface Pace {
   readonly times: readonly number[];
 }
 
-/** Most steps that are accepted; today's nodes send fewer. */
+/** The maximum number of steps that are accepted; today's nodes send fewer. */
 const STEPS_MAX = 256;
 const RELEASE = /^[\w.+-]{1,64}$/;
 

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { Judge, Outcome, Target } from './target.ts';
 
-/** Most processor time for one input. */
+/** The maximum processor time for one input. */
 export const CPU_MILLIS_MAX = 50;
 /** Memory that any input may allocate, in addition to `bytesPerByteMax`. */
 export const ALLOCATED_BYTES_FREE = 1 << 20;

@@ -13,9 +13,9 @@ import type { Outcome, Target } from './target.ts';
 const MADE = 64;
 /** Mutations before new inputs are made. */
 const MUTATIONS_PER_MADE = 256;
-/** Most inputs with different answers that are kept. A new one replaces a random one. */
+/** The maximum number of inputs with different answers that are kept. A new one replaces a random one. */
 const KEPT_MAX = 512;
-/** Most different answers. Some parsers repeat their input, so their answers never end. */
+/** The maximum number of different answers. Some parsers repeat their input, so their answers never end. */
 const OUTCOMES_MAX = 20_000;
 
 type Begins = (target: Target, input: Buffer) => void;

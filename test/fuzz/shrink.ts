@@ -2,7 +2,7 @@
 import { execute, Finding } from './execute.ts';
 import type { Target } from './target.ts';
 
-/** Most executions; slow inputs take long. */
+/** The maximum number of executions; slow inputs take long. */
 const TRIES_MAX = 2_000;
 
 export async function shrunk(target: Target, finding: Finding): Promise<Finding> {

@@ -36,7 +36,7 @@ interface BatchClientsInit {
   readonly clients: Pick<Clients, 'attempt' | 'draw' | 'isActive'>;
   /** Absent: there are no described requests. */
   readonly described: Pick<DescribedClients, 'askOnce' | 'draw'> | undefined;
-  /** From then on no batch is large: disks must keep up. */
+  /** When faults end. No batch is large after that, because disks must keep up. */
   readonly calmSince: number;
 }
 
@@ -233,7 +233,7 @@ class BatchClients {
   }
 }
 
-/** From now on, in worlds with batches. */
+/** Starts the clients that send batches, if the world has them. */
 export function sendBatches(
   world: ClientWorld,
   clients: BatchClientsInit['clients'],

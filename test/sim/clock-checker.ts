@@ -24,7 +24,7 @@ export interface ClockCheckerInit {
 const CHECK_MILLIS = 100;
 /** Pings leave once a second. */
 const PING_MILLIS = 1_000;
-/** A finding is remembered for this long, or twice as long as it took to find it. */
+/** A finding is remembered for twice as long as it took to find it, and at least this long. */
 const REMEMBERED_MILLIS_MIN = 30_000;
 
 export class ClockChecker {
@@ -126,7 +126,7 @@ export class ClockChecker {
   }
 
   /**
-   * Two round trips, many times longer than most, or as long as slow paths take, and a few pings, of which some are
+   * How long it may take to find that a clock is wrong: two very slow round trips and a few pings, even if some are
    * lost.
    */
   #foundMillis({ clock }: SimNode): number {

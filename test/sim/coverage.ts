@@ -1,6 +1,6 @@
 /**
- * Counts which rare worlds a run reached, seen from outside: writes, new leaders, committed rules. Judges nothing; the
- * totals show whether a check had anything to check.
+ * Counts the rare situations that a run reached, seen from outside: writes, new leaders, committed rules. Judges
+ * nothing; the totals show whether a check had anything to check.
  */
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';

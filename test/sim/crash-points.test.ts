@@ -5,13 +5,14 @@
 import { describe, expect, test } from 'vitest';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { scriptNamed, SCRIPTS } from './crash-points/all.ts';
+import { crashPoints } from './crash-points/command.ts';
 import { GROUP_VARIANTS, nameOf, NODE_VARIANTS, variantNamed } from './crash-points/crash.ts';
 import { type CrashScript, enumerateCrashes, runPoint } from './crash-points/enumerate.ts';
 import { underMutant, underSeams } from './crash-points/under-bugs.ts';
 import { changedLoads } from './mutants/seams.ts';
 
 const hash = await loadHash32();
-/** The fraction of the crashes that `npm run test:long` takes. */
+/** `npm test` takes this fraction of the sample of `npm run test:long`. */
 const FRACTION = 1 / 12;
 const SEEDS = 1_000_000;
 
@@ -68,6 +69,15 @@ describe('a crash at an I/O boundary', () => {
     expect(violation).toBeUndefined();
     expect(lines.filter((line) => line.endsWith(`node ${node} is down`)).length).toBe(2);
     expect(lines.filter((line) => line.includes(`once more: `)).length).toBe(1);
+  });
+
+  test('the command says at which boundary it crashed, or that there is no such boundary', async () => {
+    const lines: string[] = [];
+    const runAt = async (at: number): Promise<boolean> =>
+      await crashPoints({ script: 'propose', at, variant: 'one-lost-once' }, (line) => lines.push(line));
+    expect([await runAt(20), await runAt(100_000)]).toEqual([true, false]);
+    expect(lines[0]).toBe('propose: everything held after the crash at boundary 20');
+    expect(lines[1]).toMatch(/^propose: there is no boundary 100000: the run has 1 to \d+$/);
   });
 
   test('a variant can be found by its name', () => {

@@ -1,6 +1,6 @@
 /**
  * The promise of each meter about the grants of one key under one rule, in the order in which they were made. Written
- * again from docs/internals/limiter.md, without the product's code.
+ * again from docs/concepts/meters.md and docs/internals/limiter.md, without the product's code.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import { capacityOf, meterKindOf } from './naive-meters.ts';

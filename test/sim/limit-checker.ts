@@ -50,7 +50,7 @@ interface Logged {
 /** When the leader stamped an entry. */
 interface Stamp {
   readonly atMillis: number;
-  /** The same moment on a wrong clock that was not found yet. */
+  /** The same moment by the leader's clock, if that was wrong and not found out yet. */
   readonly seemingMillis: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The memory of each meter about a key, and the part of the limit that it uses, written again from README.md and
- * docs/internals/limiter.md as simply as possible: a few immutable runs, which each grant replaces by new ones. It uses
- * no code of the product.
+ * The memory of each meter about a key, and the part of the limit that it uses, written again from
+ * docs/concepts/meters.md and docs/internals/limiter.md as simply as possible: a few immutable runs, which each grant
+ * replaces by new ones. It uses no code of the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import { aheadAt, NO_STEPS, type Steps } from './naive-utc.ts';

@@ -25,8 +25,9 @@ export class ObservedGrants {
   readonly #givenBack = new Set<string>();
   /** By user and id: it may have been granted as a settled cost, which no limit denies. */
   readonly #settled = new Set<string>();
-  /** Keys that may have been reset, and by rule and user the highest limit that may have been their own. */
+  /** Keys that may have been reset. */
   readonly #reset = new Set<string>();
+  /** By rule and user: the highest limit that may have been the user's own. */
   readonly #ownLimits = new Map<string, number>();
 
   constructor(world: ClientWorld) {

@@ -21,7 +21,7 @@ import { check } from './story.ts';
 import type { World } from './world.ts';
 
 const PROGRESS_MILLIS_MAX = 45_000;
-/** A client that waits for one answer until its deadline waits for several. */
+/** How many deadlines progress may take: a client may wait for several answers in turn, for each until its deadline. */
 const PROGRESS_DEADLINES_MAX = 10;
 /** Users of a rule with callers' timestamps are kept this much longer than its window. */
 const EVENT_MEMORY_MILLIS = 60_000;

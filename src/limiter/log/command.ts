@@ -33,7 +33,7 @@ export type Command =
   /** Commands of operators about customers. */
   | { readonly type: 'customers'; readonly requests: readonly CustomerRequest[] }
   /**
-   * Part of the history is missing: every key counts as saturated until `historyBegins`, and for one window after it.
+   * Part of the history is missing: every key counts as full until `historyBegins`, and for one window after it.
    */
   | { readonly type: 'historyLost' }
   /** The first leader after that says that the group runs again. Carries its wall clock. */

@@ -19,7 +19,10 @@ export interface Demand {
   readonly t: number;
   /** At least 1. */
   readonly cost: number;
-  /** The window to judge by, in milliseconds. It differs between demands if only some callers send timestamps. */
+  /**
+   * The window to judge by, in milliseconds. In group time it is wider than for timestamps of callers, so two demands
+   * on one key may have different windows.
+   */
   readonly windowMillis: number;
   /**
    * The longest window that any later request may ask about; older grants may be forgotten. At least `windowMillis`. If

@@ -32,8 +32,9 @@ interface Known {
 export interface Runs extends Known {
   readonly afterMillis: number;
   /**
-   * Additional cost in the millisecond `afterMillis` that the log before it does not know, because windows can come and
-   * leave within a millisecond. (Logs are read one after the other, the one with the newest grants last: `fromLogs`.)
+   * Additional cost in the millisecond `afterMillis` that the log before it does not know, because a rule can get and
+   * drop a window within a millisecond. (Logs are read one after the other, the one with the newest grants last:
+   * `fromLogs`.)
    */
   readonly costAtOnce: number;
 }
@@ -128,9 +129,9 @@ interface Chain {
 }
 
 /**
- * A log knows everything that its key was granted within its window, until the window left. So the most that is known
- * altogether is a chain of logs, each of which adds what the one before does not know: newer runs, and a greater cost
- * in its newest millisecond. The window's own log of the key, if there is one, comes first.
+ * A log knows everything that its key was granted within its window, until the rule dropped the window. So the most
+ * that is known altogether is a chain of logs, each of which adds what the one before does not know: newer runs, and a
+ * greater cost in its newest millisecond. The window's own log of the key, if there is one, comes first.
  */
 function fromLogs(heir: Heir, all: readonly Known[]): Inherited | undefined {
   const { keys, slot } = heir;

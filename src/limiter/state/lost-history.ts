@@ -1,6 +1,6 @@
 /**
  * Handles a missing part of the history: grants made after a backup, or by replicas that are gone for good. Until a
- * full window has passed, nobody knows how much each key has spent, so every key counts as saturated, known or not.
+ * full window has passed, nobody knows how much each key has spent, so every key counts as full, known or not.
  * Recorded grants do not change, and no clock is read.
  *
  * Why this is enough: let the group run again at real time r, with group time G. Everything missing was granted before

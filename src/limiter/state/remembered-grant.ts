@@ -13,7 +13,7 @@ import { DEFAULT_RULE } from '../rules.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { ByteWriter } from '../../bytes/byte-writer.ts';
 
-/** A row begins with these floats, */
+/** A row begins with floats (two words each). These are their places among the floats of the row. */
 const EXPIRES = 0;
 const TERM = 1;
 const INDEX = 2;
@@ -26,7 +26,10 @@ const WAIT = 7;
 const RULES_VERSION = 8;
 /** 0 if the request has no reservations. */
 const ATTEMPT = 9;
-/** followed by these words. `TEXTS`, `HASH` and `NEXT` belong to the owner of the row. */
+/**
+ * Words follow the floats. These are their places in the row. `TEXTS`, `HASH` and `NEXT` belong to the owner of the
+ * row.
+ */
 const LIMIT = 20;
 const REMAINING = 21;
 const WINDOW = 22;
@@ -276,7 +279,10 @@ export class GrantView {
     return (this.words[this.at + LENGTHS]! & HAS_DIGEST) !== 0;
   }
 
-  /** A further limit of the request of the grant before it; its user id is the key of that limit. */
+  /**
+   * This row is one more limit of a request; the row of the first limit comes before. The user id is the key of the
+   * limit.
+   */
   get isFurther(): boolean {
     return this.requestIdBytes === 0;
   }

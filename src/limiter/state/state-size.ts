@@ -70,8 +70,8 @@ export class StateSize {
   }
 
   /**
-   * Is there room for `bytes` more of customer records? Requests alone never fill this room: it reaches twice as far
-   * above the cap as they may go.
+   * Is there room for `bytes` more of customer records? Requests alone never fill this room: they may go an
+   * eighth above the cap, records of operators two eighths.
    */
   hasRoomForOperators(bytes: number, capBytes: number): boolean {
     const isFree = this.bytes + bytes <= capBytes + 2 * Math.floor(capBytes / RESERVE_PARTS);

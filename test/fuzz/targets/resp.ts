@@ -24,7 +24,7 @@ import { decodeReplies } from '../../resp/decode-replies.ts';
 import { encodeCommand, REPORT } from '../../resp/fixtures.ts';
 import { type Judge, type Outcome, promise, promiseSame, type Target } from '../target.ts';
 
-/** Most memory for an unfinished command, as a multiple of the received bytes plus the initial buffer. */
+/** The maximum memory for an unfinished command, as a multiple of the received bytes plus the initial buffer. */
 const HELD_FACTOR = 4;
 const HELD_FREE_BYTES = 1_024;
 

@@ -60,7 +60,7 @@ describe('a stream of a snapshot', () => {
     expect(fates).toEqual(['broken', 'broken', 'refused']);
   });
 
-  it('is broken if the connection is lost, and has arrived with its last chunk', async () => {
+  it('ends as broken when the connection is lost, and as arrived when its last chunk is acknowledged', async () => {
     const [lost, whole] = [new Sender(), new Sender()];
     await lost.start(1);
     lost.outgoing.peerLost(PEER);

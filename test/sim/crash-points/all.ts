@@ -6,9 +6,9 @@ import { NodeRun } from './node-run.ts';
 import { NODE_SCRIPTS } from './node-scripts.ts';
 import { GROUP_SCRIPTS } from './scripts.ts';
 
-/** A twelfth of them. */
+/** How many crashes of a script of one group `npm run test:long` tries: about a twelfth of all. */
 const GROUP_SAMPLE = 100;
-/** One in two hundred. A run of whole nodes takes several times as long as a run of one group. */
+/** The same for whole nodes: about one in two hundred, because a run takes several times as long. */
 const NODE_SAMPLE = 25;
 
 const groups = GROUP_SCRIPTS.map((script): CrashScript => ({

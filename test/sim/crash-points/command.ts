@@ -32,8 +32,10 @@ export async function crashPoints(
           : { at: options.at, ...variantNamed(options.variant ?? 'one-lost-once', script.variants) };
       const say = options.trace === true ? print : undefined;
       const { points, violation } = await runPoint({ script, hash, seed, crash, say });
-      print(`${script.name}: ${violation ?? `everything held at ${points.length} boundaries`}`);
-      if (violation !== undefined) isKept = false;
+      // The list of boundaries ends with the crash.
+      const isMissed = crash !== undefined && violation === undefined && crash.at !== points.length;
+      print(`${script.name}: ${violation ?? outcomeOf(crash?.at, points.length)}`);
+      if (violation !== undefined || isMissed) isKept = false;
       continue;
     }
     const { points, runs, millisMax, failure } = await enumerateCrashes({ script, hash, seed });
@@ -43,6 +45,12 @@ export async function crashPoints(
     print(`  ${failure.violation}\n  replay: ${failure.replay}`);
   }
   return isKept;
+}
+
+function outcomeOf(at: number | undefined, boundaries: number): string {
+  if (at === undefined) return `everything held; ${boundaries} boundaries, no crash`;
+  if (at !== boundaries) return `there is no boundary ${at}: the run has 1 to ${boundaries}`;
+  return `everything held after the crash at boundary ${at}`;
 }
 
 export interface FirstCrash {

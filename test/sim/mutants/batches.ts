@@ -1,14 +1,14 @@
 /** Mutants: batches: each request in one is decided by itself and answered at its own position. */
 import type { Mutant } from './mutant.ts';
 
-const KEPT = 'answers[i] = reported(wanted, answer, partition);';
+const KEPT = 'answers[i] = reported(question, answer, partition);';
 
 export const BATCHES: readonly Mutant[] = [
   {
     id: 'BA1',
     bug: 'a batch is answered in the order in which its answers arrived, not in the order of its requests',
     law: 'each request of a batch is answered at its own position',
-    edits: [{ in: 'askBatch', find: KEPT, replace: 'answers.push(reported(wanted, answer, partition));' }],
+    edits: [{ in: 'askBatch', find: KEPT, replace: 'answers.push(reported(question, answer, partition));' }],
   },
   {
     id: 'BA2',

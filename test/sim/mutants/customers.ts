@@ -29,7 +29,7 @@ export const CUSTOMERS: readonly Mutant[] = [
     bug: 'an entry grants a request that was matched with an older customer record',
     edits: [
       {
-        in: 'Judgement.isGuardedOff',
+        in: 'Judgement.isRefusedByGuard',
         find: 'const isSame = (this.#record?.version ?? 0) === guard.version;',
         replace: 'const isSame = guard.version >= 0;',
       },

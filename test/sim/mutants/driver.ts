@@ -61,7 +61,7 @@ export const DRIVER: readonly Mutant[] = [
         find: 'if (!this.#canDecide)',
         replace: "if (!this.#canDecide && request.ask !== 'peek')",
       },
-      { in: 'startRound', find: '|| log.termAt(log.committed) !== state.term', replace: '' },
+      { in: 'startLeadershipCheck', find: '|| log.termAt(log.committed) !== state.term', replace: '' },
     ],
   },
   {
@@ -123,7 +123,7 @@ export const DRIVER: readonly Mutant[] = [
         in: 'Partition.#applyOurs',
         find: 'decisions.push(decision)',
         replace:
-          '{ const reported = waiters[decisions.push(decision) - 1]; if (reported !== undefined) { this.#waiters.answer(reported, answerOf(decision, reported.request.requestId)); reported.done = () => {}; } }',
+          '{ const reported = waiters[decisions.push(decision) - 1]; if (reported !== undefined) { this.#waiters.answer(reported, answerTo(reported.request, decision, entry)); reported.done = () => {}; } }',
       },
     ],
   },
@@ -343,22 +343,6 @@ export const DRIVER: readonly Mutant[] = [
     unitTest: {
       file: 'raft/driver/rests.test.ts',
       why: 'all heartbeats of two election timeouts must be lost except one that is older than the commit, and a beat must arrive',
-    },
-  },
-  {
-    id: 'D60',
-    bug: 'a read that is asked for while a turn answers waits until something else wakes its group',
-    law: 'in health every request is decided',
-    edits: [
-      {
-        in: 'TurnLoop.#write',
-        find: 'for (const group of groups) if (group.reads.isAsked) this.#active.add(group);',
-        replace: '',
-      },
-    ],
-    unitTest: {
-      file: 'raft/driver/reads.test.ts',
-      why: 'the deadline of the request that waits passes without breaking a law',
     },
   },
 ];

@@ -79,12 +79,21 @@ async function fateOf(mutant: Mutant, { sources, copy, plan }: Workplace): Promi
     await copy.change(await compiled(sources.edited(edits)));
     const child = run(process.execPath, [...SHORT_RUN, copy.child], { timeout });
     child.child.stdin?.end(JSON.stringify({ id, seeds, script } satisfies Task));
-    return JSON.parse((await child).stdout) as Fate;
+    return provenFate(JSON.parse((await child).stdout) as Fate);
   } catch (error) {
     const { killed, stderr } = error as { readonly killed?: boolean; readonly stderr?: unknown };
     const reason = /^\w*Error: .*$/m.exec(String(stderr ?? error))?.[0] ?? String(error).split('\n')[0];
     return { runs: 0, failure: killed === true ? `no end within ${timeout / 1_000} s` : reason };
   }
+}
+
+/** The error of a mutant that uses a name which is not there any more: it shows no bug, and any test would catch it. */
+const MISSING_NAME = /ReferenceError: .* is not defined/;
+
+/** A fate counts as caught only if the mutant is a program. */
+function provenFate(fate: Fate): Fate {
+  const missing = MISSING_NAME.exec(fate.caughtBy ?? '')?.[0];
+  return missing === undefined ? fate : { runs: 0, failure: missing };
 }
 
 /** vitest.config.ts makes the edits when it loads the sources for the test. */
@@ -94,8 +103,11 @@ async function testFate(id: string, file: string): Promise<Fate> {
     await run(process.execPath, [VITEST, 'run', `test/${file}`], { env, timeout: RUN_MILLIS_MIN });
     return { runs: 1 };
   } catch (error) {
-    const failed = / FAIL {2}(.*)$/m.exec(String((error as { readonly stderr?: unknown }).stderr))?.[1];
+    const stderr = String((error as { readonly stderr?: unknown }).stderr);
+    const failed = / FAIL {2}(.*)$/m.exec(stderr)?.[1];
     const isLoaded = failed?.includes(' > ') === true;
-    return isLoaded ? { runs: 1, caughtBy: failed } : { runs: 0, failure: failed ?? String(error) };
+    if (!isLoaded) return { runs: 0, failure: failed ?? String(error) };
+    const missing = MISSING_NAME.exec(stderr)?.[0];
+    return provenFate({ runs: 1, caughtBy: missing ?? failed });
   }
 }

@@ -1,4 +1,4 @@
-/** Mutants: the turns of a driver: rounds of proposals, and hand-overs. */
+/** Mutants: the turns of a driver: rounds of proposals, hand-overs, and reads that come during a turn. */
 import type { Mutant } from './mutant.ts';
 
 export const TURNS: readonly Mutant[] = [
@@ -76,6 +76,22 @@ export const TURNS: readonly Mutant[] = [
     unitTest: {
       file: 'raft/driver/hand-over.test.ts',
       why: 'hardly any world hands over so often within ten seconds',
+    },
+  },
+  {
+    id: 'D60',
+    bug: 'a read that is asked for while a turn answers waits until something else wakes its group',
+    law: 'in health every request is decided',
+    edits: [
+      {
+        in: 'TurnLoop.#write',
+        find: 'for (const group of groups) if (group.reads.isAsked) this.#active.add(group);',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/reads.test.ts',
+      why: 'the deadline of the request that waits passes without breaking a law',
     },
   },
 ];

@@ -56,7 +56,8 @@ export class SlidingWindowCounter extends LocalLimiter {
 /**
  * Never grants a user more than `limit` in any rolling window of `windowMillis`. With a granularity, a grant counts as
  * made at the next multiple of it: it counts longer than necessary, and all grants of a granule together take the
- * memory of one. Without one, a grant inside the window takes 8 to 16 bytes.
+ * memory of one. Without one, each millisecond of the window with a grant takes 4 to 8 bytes, or 8 to 16 while the user
+ * has a millisecond with more than 1 granted.
  *
  * @example
  * const limiter = new SlidingWindowLog(1_000, 3_600_000, { granularityMillis: 60_000 }); // at most 62 numbers per user
