@@ -11,9 +11,9 @@ export class StoreNotInitialisedError extends Error {
 
   constructor(directory: string, found: string) {
     super(
-      `no database in ${directory}: ${found}. If this node is new, create its database once with the bootstrap ` +
-        `command. If this node has run before, its disk is missing or the path is wrong: do not bootstrap it again ` +
-        `under its old id, or it could vote twice in one term.`,
+      `no database in ${directory}: ${found}. If this node is new, create its database once: \`quorate init\` for a ` +
+        `new cluster, \`quorate join\` for a new node. If it has run before, its disk is missing or the path is wrong: ` +
+        `never create a database under its old id, or it could vote twice in one term; a lost disk needs a new id.`,
     );
     this.name = 'StoreNotInitialisedError';
   }
@@ -25,7 +25,7 @@ export class StoreExistsError extends Error {
 
   constructor(directory: string, file: string) {
     super(
-      `refusing to create a database in ${directory}: it already contains ${file}. Start the node without bootstrap, ` +
+      `refusing to create a database in ${directory}: it already contains ${file}. Start the node as it is, ` +
         `or choose an empty directory.`,
     );
     this.name = 'StoreExistsError';

@@ -38,7 +38,7 @@ export async function examineDirectory(
   if (isUnborn || names.includes(BOOTSTRAPPING_FILE)) {
     throw new StoreNotInitialisedError(
       directory,
-      `its bootstrap did not finish (file ${BOOTSTRAPPING_FILE}); no node has run here, so repeating it is safe`,
+      `it was not created completely (file ${BOOTSTRAPPING_FILE}); no node has run here, so repeating it is safe`,
     );
   }
   if (names.length === 0)

@@ -79,9 +79,12 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
   }
 }
 
+/** How the error begins if a certificate is not for the address that was asked. */
+export const FOREIGN_CERTIFICATE = 'has a certificate that is not for';
+
 function distrust(code: string, { hostname }: URL): string {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return `has a certificate that is not for ${hostname}: use a name in the certificate, or issue it again with \`quorate certs issue <id> --hostname ${hostname}\``;
+    return `${FOREIGN_CERTIFICATE} ${hostname}: use a name in the certificate, or issue it again with \`quorate certs issue <id> --hostname ${hostname}\``;
   return code === 'EPROTO'
     ? `does not speak TLS as it should (${code}): if it speaks none, give an http:// address and no --ca`
     : `is not trusted (${code}): give the CA of the cluster with --ca`;

@@ -61,7 +61,7 @@ export function addCertsCommands(program: Command): void {
     });
   explained(certs.command('issue'), {
     does: "make or renew a node's certificate and key: certs/node-<id>.crt and certs/node-<id>.key",
-    examples: ['quorate certs issue 4 --hostname limits.internal'],
+    examples: ['quorate certs issue 4 --hostname 10.0.0.4 --hostname limits.internal'],
   })
     .argument(...NODE_ID)
     .option(...DATA)

@@ -8,6 +8,8 @@ import type { Survey, SurveyedNode } from './survey.ts';
 
 /** A replica that lacks more entries has not caught up. Fewer are normal, because reports are half a second old. */
 export const LAG_ENTRIES_MAX = 10_000;
+/** `quorate recover` puts the groups that it recovers a million terms ahead. Elections alone never come that far. */
+const RECOVERED_TERM_MIN = 1_000_000;
 /** Warn if less than this many times the disk floor is free. */
 const FREE_FLOORS_MIN = 4;
 
@@ -52,11 +54,12 @@ export interface PartitionsHealth {
 export function healthOf({ report, nodes, failed }: Survey): Health {
   const up = new Set(nodes.filter(({ node }) => node.up).map(({ node }) => node.id));
   const partitions = partitionsHealth(report.partitions, up);
-  const problems: Problem[] = nodes.flatMap(problemsOf);
+  const isRecovered = report.partitions.some(({ term }) => term >= RECOVERED_TERM_MIN);
+  const problems: Problem[] = nodes.flatMap((node) => problemsOf(node, isRecovered));
   const notes: string[] = failed.map(
     ({ url, problem }) => `${url} was asked first, without success: ${problem}`,
   );
-  problems.push(...partitionProblems(partitions));
+  problems.push(...partitionProblems(partitions, isRecovered));
   if (report.rules === null)
     problems.push({ found: 'no rules are known', action: 'check the logs of the nodes' });
   const { moving } = partitions;
@@ -81,7 +84,7 @@ export function problemText({ found, action }: Problem): string {
   return `${found}; ${action}`;
 }
 
-function partitionProblems(health: PartitionsHealth): Problem[] {
+function partitionProblems(health: PartitionsHealth, isRecovered: boolean): Problem[] {
   const { withoutLeader, withReplicaDown, notCaughtUp, restored, restoredMillis } = health;
   const problems: Problem[] = [];
   if (withoutLeader.length > 0)
@@ -92,7 +95,9 @@ function partitionProblems(health: PartitionsHealth): Problem[] {
   if (withReplicaDown.length > 0)
     problems.push({
       found: `partition ${listed(withReplicaDown)}: fewer copies are up than there should be`,
-      action: 'start the nodes that are down, or replace them',
+      action: isRecovered
+        ? 'replace the nodes that were lost, and start the others that are down'
+        : 'start the nodes that are down, or replace them',
     });
   for (const { partition, node, lag } of notCaughtUp)
     problems.push({
@@ -109,7 +114,14 @@ function partitionProblems(health: PartitionsHealth): Problem[] {
   return problems;
 }
 
-function problemsOf({ node, readiness, metrics, problem }: SurveyedNode): Problem[] {
+/** What to do about a node that is down. A node that was lost before a recovery must not come back. */
+function startAgain(id: number, isRecovered: boolean): string {
+  return isRecovered
+    ? `if it was lost when this cluster was recovered, never start it: \`quorate nodes add <new id> --replace ${id}\`; otherwise start it again`
+    : 'start it again';
+}
+
+function problemsOf({ node, readiness, metrics, problem }: SurveyedNode, isRecovered: boolean): Problem[] {
   const { id, up, clock } = node;
   const found: Problem[] = [];
   if (problem !== undefined)
@@ -119,7 +131,7 @@ function problemsOf({ node, readiness, metrics, problem }: SurveyedNode): Proble
             found: `node ${id} is up, but does not answer here: ${problem}`,
             action: 'mend that, or let this machine reach its HTTP address',
           }
-        : { found: `node ${id} is down (${problem})`, action: 'start it again' },
+        : { found: `node ${id} is down (${problem})`, action: startAgain(id, isRecovered) },
     );
   const { status, reason } = readiness ?? {};
   if (readiness !== undefined && status !== 'ready' && status !== 'draining')

@@ -11,7 +11,7 @@ import { type AskedCluster, type ClusterOptions, clusterOf } from './asked-clust
 import { ClusterCommandError } from './ask-node.ts';
 import { healthOf, versionOf } from './cluster-health.ts';
 import { CONFIG_CHECK, examineConfig } from './doctor-config.ts';
-import { examineNode } from './doctor-node.ts';
+import { examineNode, unreadableAction } from './doctor-node.ts';
 import { fail, type Finding, ok, warn } from './finding.ts';
 import { DATA_DEFAULT } from './options.ts';
 import { survey } from './survey.ts';
@@ -168,8 +168,7 @@ async function clusterFindings(cluster: AskedCluster, version: string, isRunning
     return [...findings, ...notes.map((note) => ok('note', note))];
   } catch (error) {
     if (!(error instanceof ClusterCommandError)) throw error;
-    if (error.outcome === 'refused')
-      return [fail('cluster', error.message, 'use a token of role read, or give --ca, and try again')];
+    if (error.outcome === 'refused') return [fail('cluster', error.message, unreadableAction(error.message))];
     const nobody = `no node answers at ${cluster.urls.join(', ')}`;
     return [
       (isRunning ? fail : warn)('cluster', nobody, 'start its nodes, or name one that runs with --node'),

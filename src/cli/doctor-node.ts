@@ -16,7 +16,7 @@ import { readKnownMembers } from '../node/member-cache.ts';
 import { hostsOf } from './make-certificates.ts';
 import { readCredentials, resolvePath } from '../tls/credentials.ts';
 import { exposureOf } from '../tls/exposure.ts';
-import { askNode, messageOf } from './ask-node.ts';
+import { askNode, FOREIGN_CERTIFICATE, messageOf } from './ask-node.ts';
 import { listenerUrl } from './node-fetch.ts';
 import { fail, type Finding, ok, warn } from './finding.ts';
 import { discardsAtOnce, type Mount, mountOf } from './mounts.ts';
@@ -182,8 +182,15 @@ async function holderFinding(
   return warn(
     check,
     `taken, and the program there does not report that it is this node: ${said}`,
-    'use a token of role read, or give --ca, and try again',
+    unreadableAction(said),
   );
+}
+
+/** What to do about a node that does not report its cluster. @param said its answer, or why there is none */
+export function unreadableAction(said: string): string {
+  return said.includes(FOREIGN_CERTIFICATE)
+    ? 'issue that certificate with --hostname for this address too (see `certificate of tls`)'
+    : 'use a token of role read, or give --ca, and try again';
 }
 
 /** Returns undefined if the address is free. */
@@ -224,7 +231,8 @@ async function certificateFindings(
   return Promise.all(
     sets.map(async ({ files, checks, isForClients }) => {
       const check = `node ${nodeId}: certificate of ${checks.setting}`;
-      const issue = `issue another one, with \`quorate certs issue ${nodeId}\` for example`;
+      const hostnames = hostsOf(node).map((host) => ` --hostname ${host}`);
+      const issue = `issue another one, where the key of the CA is: \`quorate certs issue ${nodeId}${hostnames.join('')}\`, with the names that it has besides`;
       try {
         const { cert: pem, expiresMillis, isKeyShared } = await readCredentials(files, checks);
         const days = Math.floor((expiresMillis - nowMillis) / DAY_MILLIS);

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isClusterReport } from '../api/cluster-report.ts';
 import { noNodeAt } from './answer-of.ts';
-import { askNode, messageOf, askUntilAccepted } from './ask-node.ts';
+import { askNode, askUntilAccepted, ClusterCommandError, messageOf } from './ask-node.ts';
 
 /** The node to drain, and how long to wait. */
 export interface DrainCommandInit {
@@ -29,6 +29,8 @@ interface Progress {
   /** Number of groups that it leads. Undefined: no node could be asked. */
   readonly leads: number | undefined;
   readonly isDone: boolean;
+  /** The state cannot be seen from here, for a reason that waiting does not change. */
+  readonly isHidden?: true;
   readonly text: string;
 }
 
@@ -43,17 +45,18 @@ export async function drainNode(init: DrainCommandInit): Promise<'done' | 'pendi
   const deadline = performance.now() + timeoutMillis;
   await accepted(init, deadline, say);
   say(`${node} has accepted: node ${id} will ${isDraining ? 'be drained' : 'take requests again'}`);
-  let progress = await progressOf(init);
+  let progress = await visibleProgressOf(init);
   let said = '';
-  while (wait && !progress.isDone && performance.now() < deadline) {
+  while (wait && !progress.isDone && progress.isHidden === undefined && performance.now() < deadline) {
     if (progress.text !== said) say(progress.text);
     said = progress.text;
     await delay(AGAIN_MILLIS);
-    progress = await progressOf(init);
+    progress = await visibleProgressOf(init);
   }
-  const { leads, isDone, text } = progress;
+  const { leads, isDone, isHidden, text } = progress;
   if (json === true)
     print(JSON.stringify({ node: id, draining: isDraining, leads: leads ?? null, done: isDone }));
+  else if (isHidden === true) print(`accepted; cannot see whether node ${id} is done: ${text}`);
   else print(isDone ? `done: ${text}` : `not done yet: ${text}; the cluster continues without this command`);
   return isDone || !wait ? 'done' : 'pending';
 }
@@ -72,6 +75,16 @@ async function accepted(
     unreachable: (message) => noNodeAt(url.origin, message),
     say,
   });
+}
+
+/** The change is accepted already, so a certificate that is not trusted is no refusal. */
+async function visibleProgressOf(init: DrainCommandInit): Promise<Progress> {
+  try {
+    return await progressOf(init);
+  } catch (error) {
+    if (!(error instanceof ClusterCommandError)) throw error;
+    return { leads: undefined, isDone: false, isHidden: true, text: error.message };
+  }
 }
 
 async function progressOf({ node: asked, id, isDraining }: DrainCommandInit): Promise<Progress> {

@@ -129,7 +129,7 @@ class Session {
   async #status(): Promise<ClusterReport | undefined> {
     let problem = '';
     for (const url of this.#urls) {
-      const { status, body } = await this.#request('/v1/cluster', url, STATUS_MILLIS_MAX);
+      const { status, body } = await this.#trusted(url);
       if (status !== 200 || !isClusterReport(body)) {
         problem ||= `no answer from ${url}: ${messageOf(body) ?? `status ${status}`}`;
         continue;
@@ -154,6 +154,17 @@ class Session {
     const { protocol } = new URL(this.#init.node);
     const others = nodes.flatMap(({ http }) => (http === null ? [] : [`${protocol}//${http}`]));
     this.#urls = [...new Set([url, this.#init.node, ...others])];
+  }
+
+  /** The report of a node. A certificate that is not trusted is no refusal: the change is accepted, others may answer. */
+  async #trusted(url: string): Promise<NodeResponse> {
+    try {
+      return await this.#request('/v1/cluster', url, STATUS_MILLIS_MAX);
+    } catch (error) {
+      if (!(error instanceof ClusterCommandError)) throw error;
+      this.#waitsFor = '';
+      return { status: 0, body: { message: error.message } };
+    }
   }
 
   async #request(path: string, url: string, timeoutMillis: number, sent?: Sent): Promise<NodeResponse> {

@@ -90,7 +90,7 @@ function addDrain(program: Command, print: (line: string) => void): void {
       does: 'make a node hand over its leadership and take no requests, also after a restart, until --undo',
       exits: {
         0: 'done, or without --wait: requested',
-        75: 'not finished within --timeout; the cluster continues',
+        75: 'accepted, and not finished within --timeout or not visible from here; the cluster continues',
       },
       examples: ['quorate drain 2 --wait', 'quorate drain 2 --undo --wait'],
     }),

@@ -99,7 +99,10 @@ export async function runNode(options: RunOptions): Promise<void> {
       process.exit(1);
     }, CLOSE_MILLIS_MAX).unref();
     node.close().then(
-      () => process.exit(0),
+      () => {
+        logger.info('stopped');
+        process.exit(0);
+      },
       (error: unknown) => {
         logger.error({ err: error }, 'could not stop cleanly');
         process.exit(1);

@@ -59,7 +59,7 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
     `${nodes.length} nodes, ${count} partitions (${count - withoutLeader.length} with a leader, ${count - moving.length} in place), ` +
       `rules version ${report.rules?.version ?? 'none'}, as ${asked} says`,
   );
-  print(leadersText(report.gatheredOn));
+  print(count > 0 && withoutLeader.length === count ? NO_LEADERS : leadersText(report.gatheredOn));
   print('');
   for (const line of textTable(rowsOf(nodes))) print(line);
   print('');
@@ -68,6 +68,9 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
   print(state);
   return state;
 }
+
+const NO_LEADERS =
+  'leaders: none, because no partition has a majority of its copies, or none has elected one yet';
 
 /** Says why the leaders are where they are. */
 function leadersText(gatheredOn: number | undefined): string {

@@ -162,7 +162,7 @@ function NodeCard({
 function LeadersLine({ gatheredOn }: { readonly gatheredOn: number }): JSX.Element {
   const where =
     gatheredOn === 0
-      ? 'Leaders are spread over the nodes: no node has the headroom to lead all.'
+      ? 'Leaders are spread over the nodes: no node can lead all of them now.'
       : `Leaders are gathered on node ${gatheredOn}: it has headroom, and requests share its disk writes.`;
   return <p class="quiet">{where}</p>;
 }

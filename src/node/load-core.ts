@@ -136,7 +136,9 @@ function loggedEvents({ init: { logger }, metrics, slow }: NodeParts): LoggedEve
     leadersGather: (target) =>
       logger.info(
         { target },
-        target === NO_NODE ? 'leaders spread: one node would be too busy' : 'leaders gather on one node',
+        target === NO_NODE
+          ? 'leaders spread: the node that led all was too busy or may not lead now, or a majority is down'
+          : 'leaders gather on one node',
       ),
     drained: (isDraining) =>
       logger.warn(

@@ -154,7 +154,7 @@ describe('a certificate that is not for the address of its node', () => {
     if (node === undefined) throw new Error('there is no node');
     await writeCluster(data, { ...config, nodes: [{ ...node, http: { ...node.http, host: '10.0.0.9' } }] });
     expect((await ended('quorate', ['doctor'], directory)).stdout).toMatch(
-      /^WARN {2}node 1: certificate of tls: .*node-1\.crt is not for 10\.0\.0\.9 -> issue another one/m,
+      /^WARN {2}node 1: certificate of tls: .*node-1\.crt is not for 10\.0\.0\.9 -> issue another one.*`quorate certs issue 1 --hostname 10\.0\.0\.9/m,
     );
     await quorate('certs', 'issue', '1', '--hostname', 'limits.example');
     expect((await ended('quorate', ['doctor'], directory)).stdout).toMatch(

@@ -68,7 +68,7 @@ it('npm start shortens the logs of earlier starts and those of running nodes', a
     const [pid = 0] = await script.pids(1);
     process.kill(pid, 'SIGTERM');
     await cluster.says('node 1 ended with exit code 0');
-    expect(readFileSync(path, 'utf8')).toContain('"msg":"stopping"');
+    expect(readFileSync(path, 'utf8')).toMatch(/"msg":"stopping"[^]*"msg":"stopped"/);
   } finally {
     await script.dispose();
   }

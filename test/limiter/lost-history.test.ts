@@ -4,7 +4,7 @@ import { decodeCommand, encodeHistoryBegins, encodeHistoryLost } from '../../src
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
 import type { Rule } from '../../src/api/rule.ts';
-import { Harness, harnessWith, restoreInto, snapshotOf, START } from './harness.ts';
+import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 const WINDOW_MILLIS = 1_001;
 
@@ -50,6 +50,20 @@ describe('lost history', () => {
     expect(harness.allows('grace')).toBe(false);
     harness.nowMillis += 1;
     expect([harness.allows('ada'), harness.allows('grace')]).toEqual([true, true]);
+  });
+
+  it('saturates keys for a window of the rule in force, so a shorter window ends it earlier', () => {
+    const harness = harnessWith({ clock: 'cluster', windowMillis: 86_400_000 });
+    lose(harness);
+    begin(harness);
+    harness.nowMillis += 100;
+    expect(harness.allows('ada')).toBe(false);
+    harness.rules(tableOf(2, [{ clock: 'cluster', windowMillis: WINDOW_MILLIS }]));
+    expect(harness.allows('ada')).toBe(false);
+    harness.nowMillis += WINDOW_MILLIS;
+    expect(harness.allows('ada')).toBe(true);
+    harness.rules(tableOf(3, [{ clock: 'cluster', windowMillis: 86_400_000 }]));
+    expect(harness.allows('grace')).toBe(false);
   });
 
   it('is reported as the reason of a denial, with the remaining time, and no longer when it is over', () => {

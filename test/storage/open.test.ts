@@ -93,7 +93,7 @@ describe('opening', () => {
     await expect(openStore(directory, IDENTITY)).rejects.toMatchObject({ code: 'STORE_NOT_INITIALISED' });
     await mkdir(directory, { recursive: true });
     await expect(openStore(directory, IDENTITY)).rejects.toThrow(
-      /do not bootstrap it again under its old id/,
+      /`quorate init` .*`quorate join` .*never create a database under its old id/,
     );
     expect(await readdir(directory)).toEqual([]);
   });
