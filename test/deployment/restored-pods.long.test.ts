@@ -112,7 +112,9 @@ describe('three containers with empty volumes and a backup', () => {
       expect(record).toMatchObject({ isMade: true, founding: { partitions: PARTITIONS, backup: sha256 } });
       expect(record).not.toHaveProperty('backup');
       for (const { group, stateHash } of manifest.groups)
-        expect(pods.pod(ordinal).said()).toContain(`group ${group}: state ${stateHash}, as backed up`);
+        expect(pods.pod(ordinal).said()).toMatch(
+          new RegExp(`group ${group} \\(.*\\): state ${stateHash}, as backed up`),
+        );
     }
     await eventually('all pods are known by their names', async () => {
       const { body: cluster } = await pods.ask(1, '/v1/cluster');
