@@ -72,7 +72,7 @@ export class RefusedError extends QuorateError {
 /** The cluster could not decide before the deadline. The request was certainly not counted. */
 export class UnavailableError extends QuorateError {
   override readonly name = 'UnavailableError';
-  /** The last known reason: a reason of the cluster, `no_answer`, or `not_sent`. */
+  /** The last known reason: a reason of the cluster, or `not_sent`. */
   readonly reason: string;
 
   constructor(reason: string, cause?: unknown) {
