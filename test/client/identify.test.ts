@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { KEY_BYTES_MAX } from '../../src/api/request.ts';
+import { USER_ID_BYTES_MAX } from '../../src/api/request.ts';
 import { isBoundedText } from '../../src/api/bounded.ts';
 import { networkOf } from '../../src/client/middleware/address.ts';
 import type { RequestFacts } from '../../src/client/middleware/facts.ts';
@@ -199,10 +199,11 @@ describe('an identifier', () => {
     const unit = fc.constantFrom('a', '&', 'é', '€', '😀', '\ud800', '\udc00', '\ufeff');
     fc.assert(
       fc.property(fc.string({ minLength: 1, maxLength: 300, unit }), (id) => {
-        expect(isBoundedText(keyOf(id), KEY_BYTES_MAX)).toBe(true);
+        expect(isBoundedText(keyOf(id), USER_ID_BYTES_MAX)).toBe(true);
       }),
       { numRuns: 30 },
     );
+    expect(keyOf('x'.repeat(USER_ID_BYTES_MAX))).toBe('x'.repeat(USER_ID_BYTES_MAX));
     expect(keyOf('x'.repeat(257))).not.toBe(keyOf('x'.repeat(258)));
     expect(keyOf('\ud800')).not.toBe(keyOf('\ud801'));
   });

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
-import { KEY_BYTES_MAX } from '../../api/request.ts';
+import { USER_ID_BYTES_MAX } from '../../api/request.ts';
 import { InvalidOptionError, InvalidRequestError } from '../errors.ts';
 import { type AddressOptions, clientAddress, networkOf } from './address.ts';
 import type { RequestFacts } from './facts.ts';
@@ -96,7 +96,7 @@ export function allOf<R>(...identifiers: readonly Identifier<R>[]): Identifier<R
  * digest.
  */
 export function keyOf(id: string): string {
-  return isBoundedText(id, KEY_BYTES_MAX) ? id : `digest:${digestOf(id)}`;
+  return isBoundedText(id, USER_ID_BYTES_MAX) ? id : `digest:${digestOf(id)}`;
 }
 
 /**
