@@ -113,7 +113,8 @@ export class OpenRequest {
       case 'keyStatus':
       case 'customer':
         if (!isAnswerTo(this.request, answer)) return UNKNOWN;
-        // After a stall an answer may come before the tick that ends the request. It comes too late all the same (promise P3).
+        // After a stall an answer may come before the tick that ends the request. It comes too late all the same
+        // (promise P3).
         if (nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX) return TOO_LATE;
         return this.#mayBeProposed ? withoutRepeat(answer) : answer;
       case 'invalid':
