@@ -1,8 +1,8 @@
 /**
- * The turn: one pass over the groups of a node that have work. Step the messages that arrived -> propose -> queue the
- * messages that need not wait for the disk -> apply -> begin one synced write for all groups -> send the queued messages.
- * Messages are stepped in every turn. Proposals wait for the write in flight and for the previous round (rounds.ts), so that requests that arrive
- * meanwhile share one entry per group.
+ * The turn: one pass over the groups of a node that have work. Give the cores the messages that arrived (step) ->
+ * propose -> queue the messages that need not wait for the disk -> apply -> begin one synced write for all groups ->
+ * send the queued messages. Messages are stepped in every turn. Proposals wait for the write in flight and for the
+ * previous round (rounds.ts), so that requests that arrive meanwhile share one entry per group.
  *
  * It knows which groups have work, but decides neither which groups there are nor who should lead them.
  */

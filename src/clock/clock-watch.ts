@@ -9,7 +9,8 @@
  * than `clockDriftPpm`, and detects that as soon as it is certain. Until then, and until it has handed over, its
  * leaderships gain on real time, beyond the widening of windows, at most
  *
- *     two round trips, plus the excess over two pauses between pings and over the hand-over (see peer-clock.ts).
+ *     two round trips, plus what the clock gains beyond the widening during two pauses between pings and during the
+ *     hand-over (see peer-clock.ts).
  *
  * This happens once: a lasting difference is found again before it is forgotten. A node that cannot compare with a
  * majority has no such bound. It cannot lead for long without a majority of its groups' replicas. But in a cluster of

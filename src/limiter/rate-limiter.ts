@@ -1,6 +1,7 @@
 /**
- * The sliding log as a library: one limit, one process, no cluster. It decides like a rule with the `request` clock,
- * but the caller chooses when idle users are forgotten. The other meters are in `library/`.
+ * The sliding log as a library: one limit, one process, no cluster. It decides like a rule whose `clock` is `request`:
+ * the time is that of the request. But the caller chooses when idle users are forgotten. The other meters are in
+ * `library/`.
  */
 
 import { LocalLimiter, requireLimit } from './library/local-limiter.ts';

@@ -1,6 +1,7 @@
 /**
- * Decides when a leader asks for a sweep that forgets idle items. Grants sweep as well, but not if none can be made for
- * lack of room, or if nobody asks any more. It requests a place in the log; `OwnProposals` proposes the sweep.
+ * Asks for sweeps, which forget idle items. Grants sweep as well, but a state without room may get no grants; so a
+ * leader that needs room asks here. `IdleSweeps` decides when a quiet partition is due. For both, this file requests a
+ * place in the log; `OwnProposals` proposes the sweep.
  */
 
 import type { Command } from '../limiter/log/command.ts';

@@ -1,7 +1,8 @@
 /**
- * Decides when the leader of a quiet partition proposes a sweep that forgets idle items. Grants sweep as well, but
- * without grants the last keys would be remembered for good. It surveys the state first, which wakes nobody: a
- * partition without idle keys goes on resting. An instance exists only while this node leads.
+ * Decides when the leader of a quiet partition should forget idle items by a sweep; `Housekeeping` then requests a
+ * place in the log. Grants sweep as well, but without grants the last keys would be remembered for good. It surveys the
+ * state first, which wakes nobody: a partition without idle keys goes on resting. An instance exists only while this
+ * node leads.
  */
 import type { MonotonicClock } from '../api/clocks.ts';
 import type { LimiterStateMachine } from '../limiter/state-machine.ts';

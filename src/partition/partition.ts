@@ -1,6 +1,6 @@
 /**
- * One partition of the users: a limiter state machine replicated by a Raft group. The leader denies at once what its
- * applied state proves to be over the limit. Other requests are answered once their log entry is applied.
+ * One partition of the keys: a limiter state machine replicated by a Raft group. The leader may deny at once from its
+ * applied state (quick-answers.ts says when). Other requests are answered once their log entry is applied.
  */
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { PeekRequest } from '../api/peek.ts';

@@ -1,5 +1,6 @@
 /**
- * One request from its listener to its answer: which nodes were asked, and what their answers mean together; and all
+ * One request to one partition, from the caller of the router to its answer: which nodes were asked, and what their
+ * answers mean together. A request of a listener with limits in several partitions has one of these for each. Also all
  * such requests of a router.
  *
  * A request that was sent to one node may be proposed there. So it is sent to a second node only if it has an id,
@@ -112,7 +113,8 @@ export class OpenRequest {
       case 'keyStatus':
       case 'customer':
         if (!isAnswerTo(this.request, answer)) return UNKNOWN;
-        // After a stall an answer may come before the tick that ends the request. It comes too late all the same (promise P3).
+        // After a stall an answer may come before the tick that ends the request. It comes too late all the same
+        // (promise P3).
         if (nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX) return TOO_LATE;
         return this.#mayBeProposed ? withoutRepeat(answer) : answer;
       case 'invalid':

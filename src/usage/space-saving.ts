@@ -3,7 +3,8 @@
  * "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005) behind a filter (Homem and
  * Carvalho, "Finding top-k elements in data streams", Information Sciences 180, 2010). With `capacity` counters and
  * n additions: the count of a kept key is never too low, and too high by its `error` at most; a key that is not
- * kept was added at most `least` times; and no error, nor `least`, exceeds n / capacity.
+ * kept was added at most `least` times, which is the smallest count that is kept; and no error, nor `least`, exceeds
+ * n / capacity.
  *
  * The filter bounds, per hash cell, how often keys that are not kept were added. Such a key gets a counter only
  * when this bound would exceed `least`. Without the filter most keys of a long tail would take a counter, only to

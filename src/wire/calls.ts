@@ -5,8 +5,10 @@
  * `done` of a call is called once, with
  * - the answer, if it comes from the node that was asked
  * - `notSent`, if the question was never sent, so it has no effect
- * - `lost`, if it was sent and the connection broke before the answer, so its effect is unknown It is never called
- *   if the call expires, late answers are remembered, and none arrives.
+ * - `lost`, if it was sent and the connection broke before the answer, so its effect is unknown
+ *
+ * It is never called if the call expired, this instance keeps expired calls for late answers (`lateMax`), and none
+ * arrives.
  */
 import type { NodeId } from '../../raft/types.ts';
 import { ById } from './by-id.ts';

@@ -13,7 +13,7 @@ import { ProcessFaults } from './process-faults.ts';
 import type { Random } from './random.ts';
 import type { SimNode } from './sim-node.ts';
 
-/** A quarter of the time no new fault begins. */
+/** The chance that the pause before the next fault is four times as long. */
 const QUIET = 0.25;
 
 export class Nemesis {

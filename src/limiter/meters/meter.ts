@@ -1,5 +1,6 @@
 /**
- * The interface of a kind of limit (a meter): what a key remembers of its grants, and how much of a limit that spends.
+ * The interface of a kind of limit (a meter): what the keys of a rule remember of their grants, and how much of a limit
+ * that spends.
  * A meter knows no users, request ids, rule tables or clocks; its caller passes the rule, the window and the time.
  */
 

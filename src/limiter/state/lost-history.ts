@@ -12,8 +12,9 @@
  * A caller's timestamp says nothing about real time. So a request with a timestamp waits just as long. In addition, its
  * timestamp must be a window later than any that was admitted before. Those were at most `MAX_AHEAD_MILLIS_DEFAULT`
  * ahead of their leader's wall clock or group time, and that clock at most `LATE_MILLIS` ahead of the clock that the
- * first leader reads now. Timestamps of a far epoch cannot be compared with anything: they wait as long as such a key
- * is remembered.
+ * first leader reads now. A timestamp of a far epoch (more than 31 days older than the group, see key-table.ts) cannot
+ * be compared with any of these clocks: its request waits as long as such a key is remembered
+ * (`FAR_EPOCH_HORIZON_MILLIS`).
  *
  * A request id from before may have been refunded since, and the refunded cost granted to others. So no such id is
  * remembered.
