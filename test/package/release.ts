@@ -123,7 +123,7 @@ ready to be released: ${version}. What is left to do:
   git tag -s v${version} -m 'Quorate ${version}' && git push origin v${version}
   npm publish --provenance            # in the workflow of the tag: provenance needs its identity
   npm run pack:client && npm publish --provenance quorate-client-${version}.tgz
-  npm run sbom > quorate-${version}.cdx.json   # attach it to the release, with this page of CHANGELOG.md`;
+  npm run -s sbom > quorate-${version}.cdx.json   # attach it to the release, with this page of CHANGELOG.md`;
 }
 
 function stepNames(value: string, before: readonly string[]): readonly string[] {

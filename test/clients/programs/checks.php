@@ -7,11 +7,11 @@ function run(array $checks): void
     foreach ($checks as $name => $check) {
         try {
             [$found, $wanted] = $check();
-            $told = $found === $wanted ? 'ok' : json_encode($found) . ' instead of ' . json_encode($wanted);
+            $result = $found === $wanted ? 'ok' : json_encode($found) . ' instead of ' . json_encode($wanted);
         } catch (Throwable $problem) {
-            $told = get_class($problem) . ': ' . str_replace("\n", ' ', $problem->getMessage());
+            $result = get_class($problem) . ': ' . str_replace("\n", ' ', $problem->getMessage());
         }
-        echo "$name\t$told\n";
+        echo "$name\t$result\n";
     }
 }
 

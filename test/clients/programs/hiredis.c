@@ -7,7 +7,7 @@
 static redisContext *client;
 static const char *prefix;
 
-static void told(const char *check, int is_right, const redisReply *seen) {
+static void report(const char *check, int is_right, const redisReply *seen) {
   if (is_right)
     printf("%s\tok\n", check);
   else if (seen == NULL)
@@ -32,26 +32,26 @@ int main(int count, char **values) {
     return 0;
   }
   redisReply *answer = redisCommand(client, "PING");
-  told("handshake", answer != NULL && answer->type == REDIS_REPLY_STATUS && strcmp(answer->str, "PONG") == 0, answer);
+  report("handshake", answer != NULL && answer->type == REDIS_REPLY_STATUS && strcmp(answer->str, "PONG") == 0, answer);
 
   char bytes[256];
   for (int i = 0; i < 256; i += 1) bytes[i] = (char)i;
   answer = redisCommand(client, "ECHO %b", bytes, sizeof bytes);
-  told("echo", answer != NULL && answer->len == sizeof bytes && memcmp(answer->str, bytes, sizeof bytes) == 0, answer);
+  report("echo", answer != NULL && answer->len == sizeof bytes && memcmp(answer->str, bytes, sizeof bytes) == 0, answer);
 
   int is_right = 1;
   for (int i = 0; i < 4; i += 1) {
     answer = redisCommand(client, "ALLOW %sa", prefix);
     is_right = is_right && is_decision(answer, i < 3, -1);
   }
-  told("grants", is_right, answer);
+  report("grants", is_right, answer);
 
   is_right = 1;
   for (int i = 0; i < 2; i += 1) {
     answer = redisCommand(client, "ALLOW %sr ID one", prefix);
     is_right = is_right && is_decision(answer, 1, 2);
   }
-  told("repeats", is_right, answer);
+  report("repeats", is_right, answer);
 
   is_right = 1;
   for (int i = 0; i < 100; i += 1) redisAppendCommand(client, "ALLOW %sp%d", prefix, i);
@@ -60,14 +60,14 @@ int main(int count, char **values) {
     is_right = redisGetReply(client, &next) == REDIS_OK && is_decision(next, 1, 2) && is_right;
     answer = next;
   }
-  told("pipeline", is_right, answer);
+  report("pipeline", is_right, answer);
 
   answer = redisCommand(client, "CL.THROTTLE %st 2 3 60", prefix);
-  told("throttle", is_decision(answer, 0, 2) && answer->element[4]->integer == 20, answer);
+  report("throttle", is_decision(answer, 0, 2) && answer->element[4]->integer == 20, answer);
 
   answer = redisCommand(client, "FLUSHALL");
   is_right = answer != NULL && answer->type == REDIS_REPLY_ERROR;
   answer = redisCommand(client, "PING");
-  told("error", is_right && answer != NULL && answer->type == REDIS_REPLY_STATUS, answer);
+  report("error", is_right && answer != NULL && answer->type == REDIS_REPLY_STATUS, answer);
   return 0;
 }

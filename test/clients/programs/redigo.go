@@ -18,7 +18,7 @@ func main() {
 		return
 	}
 	defer client.Close()
-	tell := func(check string, found interface{}, wanted interface{}, err error) {
+	report := func(check string, found interface{}, wanted interface{}, err error) {
 		switch {
 		case err != nil:
 			fmt.Printf("%s\t%s\n", check, strings.ReplaceAll(err.Error(), "\n", " "))
@@ -31,14 +31,14 @@ func main() {
 	ping := func() (string, error) { return redis.String(client.Do("PING")) }
 
 	pong, err := ping()
-	tell("handshake", pong, "PONG", err)
+	report("handshake", pong, "PONG", err)
 
 	bytes := make([]byte, 256)
 	for i := range bytes {
 		bytes[i] = byte(i)
 	}
 	echoed, err := redis.Bytes(client.Do("ECHO", bytes))
-	tell("echo", echoed, bytes, err)
+	report("echo", echoed, bytes, err)
 
 	var granted, remaining []int
 	for i := 0; i < 4 && err == nil; i++ {
@@ -47,7 +47,7 @@ func main() {
 			granted = append(granted, answer[0])
 		}
 	}
-	tell("grants", granted, []int{1, 1, 1, 0}, err)
+	report("grants", granted, []int{1, 1, 1, 0}, err)
 
 	for i := 0; i < 2 && err == nil; i++ {
 		var answer []int
@@ -55,7 +55,7 @@ func main() {
 			remaining = append(remaining, answer[2])
 		}
 	}
-	tell("repeats", remaining, []int{2, 2}, err)
+	report("repeats", remaining, []int{2, 2}, err)
 
 	for i := 0; i < 100; i++ {
 		_ = client.Send("ALLOW", fmt.Sprintf("%sp%d", prefix, i))
@@ -68,13 +68,13 @@ func main() {
 			count += answer[0]
 		}
 	}
-	tell("pipeline", count, 100, err)
+	report("pipeline", count, 100, err)
 
 	throttled, err := redis.Ints(client.Do("CL.THROTTLE", prefix+"t", 2, 3, 60))
-	tell("throttle", throttled, []int{0, 3, 2, -1, 20}, err)
+	report("throttle", throttled, []int{0, 3, 2, -1, 20}, err)
 
 	_, refusal := client.Do("FLUSHALL")
 	_, isAnswer := refusal.(redis.Error)
 	pong, err = ping()
-	tell("error", []interface{}{isAnswer, pong}, []interface{}{true, "PONG"}, err)
+	report("error", []interface{}{isAnswer, pong}, []interface{}{true, "PONG"}, err)
 }

@@ -22,7 +22,7 @@ def repeats():
 
 
 def pipeline():
-    # MULTI and EXEC around all of it, unless told otherwise.
+    # MULTI and EXEC around all of it, unless the caller asks for none.
     pipe = client.pipeline()
     for i in range(100):
         pipe.execute_command("ALLOW", "%sp%d" % (prefix, i))
@@ -39,7 +39,7 @@ def error():
 
 def cluster():
     members = redis.cluster.RedisCluster(host="127.0.0.1", port=port)
-    # It routes by what COMMAND tells of keys.
+    # It routes by what COMMAND says about keys.
     answers = [said(members, "ALLOW", "%sc%d" % (prefix, i)) for i in range(50)]
     return [answer[0] for answer in answers], [1] * 50
 
