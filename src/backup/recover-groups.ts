@@ -27,11 +27,8 @@ import { decodeConfig } from '../../raft/membership.ts';
 import type { Entry, LogPosition, NodeId, StoredGroup } from '../../raft/types.ts';
 import { BackupError } from './backup-error.ts';
 import { contentsReader, metaHash } from './group-contents.ts';
-import { recordIntent, settleRecord } from './recovered-record.ts';
+import { recordIntent, settleRecord, RECOVERY_TERMS_AHEAD } from './recovered-record.ts';
 import { piecesOf, stageSnapshot, written } from './stage-snapshot.ts';
-
-/** Far more elections than the others can have held meanwhile. */
-const TERMS_AHEAD = 1_000_000;
 
 /** The database of the surviving node. */
 export interface SurvivingStore extends LogStore {
@@ -117,7 +114,7 @@ async function prepare(
   const { votersBefore, epoch } = configIn(stored, founders);
   const last = stored.entries.at(-1) ?? stored.base;
   const index = last.index + 1;
-  const term = Math.max(stored.hardState.term, last.term) + TERMS_AHEAD;
+  const term = Math.max(stored.hardState.term, last.term) + RECOVERY_TERMS_AHEAD;
   const position: LogPosition = { index, term, timeMillis: last.timeMillis };
   const { chunks, hash } = await stateAfter(store, group, stored, position);
   const staged = await stageSnapshot(store, { group, index }, chunks);

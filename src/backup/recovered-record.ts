@@ -8,6 +8,9 @@
  */
 import { readTextIfAny, removeSynced, writeTextSynced } from '../../storage/files.ts';
 
+/** By how many terms a recovery puts its groups ahead: far more elections than the lost nodes can have held. */
+export const RECOVERY_TERMS_AHEAD = 1_000_000;
+
 const DONE_FILE = 'RECOVERED';
 const PENDING_FILE = 'RECOVERING';
 

@@ -3,13 +3,12 @@
  * functions.
  */
 import type { ClusterReport, ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
+import { RECOVERY_TERMS_AHEAD } from '../backup/recovered-record.ts';
 import { listed, bytesText } from './text-table.ts';
 import type { Survey, SurveyedNode } from './survey.ts';
 
 /** A replica that lacks more entries has not caught up. Fewer are normal, because reports are half a second old. */
 export const LAG_ENTRIES_MAX = 10_000;
-/** `quorate recover` puts the groups that it recovers a million terms ahead. Elections alone never come that far. */
-const RECOVERED_TERM_MIN = 1_000_000;
 /** Warn if less than this many times the disk floor is free. */
 const FREE_FLOORS_MIN = 4;
 
@@ -54,7 +53,8 @@ export interface PartitionsHealth {
 export function healthOf({ report, nodes, failed }: Survey): Health {
   const up = new Set(nodes.filter(({ node }) => node.up).map(({ node }) => node.id));
   const partitions = partitionsHealth(report.partitions, up);
-  const isRecovered = report.partitions.some(({ term }) => term >= RECOVERED_TERM_MIN);
+  // Elections alone never come that far.
+  const isRecovered = report.partitions.some(({ term }) => term >= RECOVERY_TERMS_AHEAD);
   const problems: Problem[] = nodes.flatMap((node) => problemsOf(node, isRecovered));
   const notes: string[] = failed.map(
     ({ url, problem }) => `${url} was asked first, without success: ${problem}`,

@@ -81,9 +81,10 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
       const draining = nodes.filter((each) => each.draining === true).map(({ id }) => id);
       const ids = nodes.map(({ id }) => id);
       const fields = { nodes: ids, version, settledVersion, draining };
+      const nodesText = JSON.stringify(fields);
       // This is also called for changes of rules and tokens, and for addresses that nodes report.
-      if (JSON.stringify(fields) !== loggedNodes) logger.info(fields, 'nodes of the cluster');
-      loggedNodes = JSON.stringify(fields);
+      if (nodesText !== loggedNodes) logger.info(fields, 'nodes of the cluster');
+      loggedNodes = nodesText;
       transport.recheck();
       transport.setPeers(currentPeers(state, metaMembers, config));
       memberCache.update(state);
